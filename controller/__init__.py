@@ -1,0 +1,1 @@
+"""The control plane: model, profiles, scheduling, simulation, switches, coordination, experiments."""

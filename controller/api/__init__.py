@@ -1,0 +1,1 @@
+"""The gRPC interface between the coordinator and the host agents."""

@@ -1,0 +1,1 @@
+"""The `echelon` command: thin, no logic."""

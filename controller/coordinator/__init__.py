@@ -1,0 +1,1 @@
+"""The live loop: agents and switches in, decisions out."""

@@ -1,0 +1,1 @@
+"""Run a workload under several policies on Mininet or the simulator, collect, report."""

@@ -1,0 +1,1 @@
+"""What people have -> job profiles: file formats, importers and builders."""

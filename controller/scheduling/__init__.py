@@ -1,0 +1,1 @@
+"""One policy a file: state of the fabric in, ranks and rates out. Pure functions."""

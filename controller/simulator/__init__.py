@@ -1,0 +1,1 @@
+"""Fluid simulation of a workload under a policy, and lower bounds."""

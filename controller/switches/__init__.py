@@ -1,0 +1,1 @@
+"""P4Runtime driver: pipeline, tables, meters, counters; reconcile, never wipe."""

@@ -1,0 +1,1 @@
+"""Tags and paces the packets of one host; replays its share of a job."""

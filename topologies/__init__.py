@@ -1,0 +1,1 @@
+"""Mininet topologies and the switch, host and link node classes."""
