@@ -68,6 +68,8 @@ class NetworkState:
     "(groups,) weight w_H, > 0."
     group_job: Ints
     "(groups,) row of the group's job."
+    group_index: Ints
+    "(groups,) place of the EchelonFlow in its job's list: the same number in every iteration."
     group_sent: Floats
     "(groups,) bytes its flows have sent so far, finished ones included."
     group_tie: Ints
@@ -94,7 +96,7 @@ class Decision:
     rank: Ints
     "(flows,) smaller is served first; equal ranks share. Classes are cut from this order."
     rate: Floats
-    "(flows,) bit/s of the ideal allocation: feasible on every link."
+    "(flows,) bit/s of the ideal allocation: feasible on every link; inf for an empty path."
     pace: Floats
     "(flows,) bit/s a host may send at most: inf is unpaced, 0 is held until a later decision."
     valid_until: float = float("inf")
