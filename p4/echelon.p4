@@ -10,7 +10,8 @@
 #include "forward.p4"
 #include "report.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control EchelonIngress(inout headers_t hdr, inout metadata_t meta,
+                       inout standard_metadata_t standard_metadata) {
     Classify() classify;
     Forward()  forward;
     Report()   report;
@@ -92,7 +93,8 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control EchelonEgress(inout headers_t hdr, inout metadata_t meta,
+                      inout standard_metadata_t standard_metadata) {
     counter(PORTS * CLASSES, CounterType.packets_and_bytes) class_counter;
 
     bit<19> threshold;
@@ -127,5 +129,5 @@ control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 }
 
-V1Switch(EchelonParser(), EchelonVerifyChecksum(), Ingress(), Egress(), EchelonComputeChecksum(),
-         EchelonDeparser()) main;
+V1Switch(EchelonParser(), EchelonVerifyChecksum(), EchelonIngress(), EchelonEgress(),
+         EchelonComputeChecksum(), EchelonDeparser()) main;

@@ -43,10 +43,9 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             meta.flow.sport:    selector;
             meta.flow.dport:    selector;
         }
-        actions = { to_port; no_route; }
+        actions = { to_port; }
         size = ECMP_GROUPS;
         implementation = ecmp_selector;
-        const default_action = no_route();
     }
 
     action port_is_live() { }
@@ -84,8 +83,9 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             }
             if (pinned) {
                 to_port(meta.path);
-            } else {
-                ecmp_group.apply();
+            } else if (!ecmp_group.apply().hit) {
+                // BMv2 has no default action for a table with a selector.
+                no_route();
             }
         }
     }
