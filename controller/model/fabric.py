@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from controller.model.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,69 +40,114 @@ class Fabric:
     "All directed links; an index into this tuple is a link's identity everywhere."
     failed: frozenset[int] = frozenset()
     "Links that are down."
-    _cache: dict[tuple[str, str], tuple[Path, ...]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
 
     def paths(self, src: str, dst: str) -> tuple[Path, ...]:
         """All shortest paths that are up between two hosts, in a fixed order.
 
-        Raises `DisconnectedFabric` when there is none.
+        Hosts do not forward. Computed once per pair of edge switches, so that a fabric of a
+        thousand hosts costs no more than its switches. Raises `DisconnectedFabric` when there is
+        none.
         """
-        key = (src, dst)
-        if key not in self._cache:
-            self._cache[key] = self._shortest_paths(src, dst)
-        return self._cache[key]
+        if src == dst:
+            return ((),)
+        first, last = self._only_link(src, up=True), self._only_link(dst, up=False)
+        if first is None or last is None:
+            return self._between(src, dst)
+        middle = self._between(self.links[first].dst, self.links[last].src)
+        return tuple((first, *path, last) for path in middle)
 
     def without(self, failed: Iterable[int]) -> Fabric:
         """The fabric with further links down."""
-        return replace(self, failed=self.failed | frozenset(failed), _cache={})
+        return replace(self, failed=self.failed | frozenset(failed))
 
     def degraded(self, index: int, rate: float) -> Fabric:
-        """The fabric with one link at another rate, in bit/s."""
+        """The fabric with one link at another rate, in bit/s > 0."""
         links = list(self.links)
         links[index] = replace(links[index], rate=rate)
-        return replace(self, links=tuple(links), _cache={})
+        return replace(self, links=tuple(links))
 
-    def _shortest_paths(self, src: str, dst: str) -> tuple[Path, ...]:
-        if src == dst:
-            return ((),)
-        out: dict[str, list[int]] = {}
+    @cached_property
+    def host_row(self) -> dict[str, int]:
+        """Host -> its place in `hosts`."""
+        return {host: row for row, host in enumerate(self.hosts)}
+
+    def capacities(self) -> list[float]:
+        """(links,) bit/s; 0 for a link that is down."""
+        return [0.0 if i in self.failed else link.rate for i, link in enumerate(self.links)]
+
+    @cached_property
+    def _out(self) -> dict[str, list[int]]:
+        """Node -> its outgoing links that are up."""
+        out: dict[str, list[int]] = {node: [] for node in (*self.hosts, *self.switches)}
         for index, link in enumerate(self.links):
             if index not in self.failed:
-                out.setdefault(link.src, []).append(index)
-        hosts = set(self.hosts)
-        distance = {src: 0}
-        frontier = [src]
-        while frontier and dst not in distance:
-            reached = []
-            for node in frontier:
-                if node in hosts and node != src:
-                    continue  # hosts do not forward
-                for index in out.get(node, ()):
+                out[link.src].append(index)
+        return out
+
+    @cached_property
+    def _in(self) -> dict[str, list[int]]:
+        """Node -> its incoming links that are up."""
+        into: dict[str, list[int]] = {node: [] for node in (*self.hosts, *self.switches)}
+        for index, link in enumerate(self.links):
+            if index not in self.failed:
+                into[link.dst].append(index)
+        return into
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, str], tuple[Path, ...]]:
+        return {}
+
+    @cached_property
+    def _distances(self) -> dict[str, dict[str, int]]:
+        return {}
+
+    def _only_link(self, host: str, up: bool) -> int | None:
+        """The one link between a host and its switch; None when it has several."""
+        links = self._out[host] if up else self._in[host]
+        if len(links) != 1:
+            return None
+        peer = self.links[links[0]].dst if up else self.links[links[0]].src
+        return None if peer in self.host_row else links[0]
+
+    def _between(self, src: str, dst: str) -> tuple[Path, ...]:
+        """All shortest paths between any two nodes that are not forwarded by a host."""
+        if (src, dst) not in self._found:
+            distance = self._distance_from(src)
+            if dst not in distance:
+                raise DisconnectedFabric(f"{self.name}: no path that is up from {src} to {dst}")
+            self._found[src, dst] = tuple(sorted(self._walk_back(src, dst, distance)))
+        return self._found[src, dst]
+
+    def _distance_from(self, src: str) -> dict[str, int]:
+        """Hops from a node to every node it reaches without passing through a host."""
+        if src not in self._distances:
+            distance = {src: 0}
+            queue = deque([src])
+            while queue:
+                node = queue.popleft()
+                if node in self.host_row and node != src:
+                    continue
+                for index in self._out[node]:
                     peer = self.links[index].dst
                     if peer not in distance:
                         distance[peer] = distance[node] + 1
-                        reached.append(peer)
-            frontier = reached
-        if dst not in distance:
-            raise DisconnectedFabric(f"{self.name}: no path that is up from {src} to {dst}")
-        found: list[Path] = []
+                        queue.append(peer)
+            self._distances[src] = distance
+        return self._distances[src]
 
-        def extend(node: str, path: Path) -> None:
-            if node == dst:
-                found.append(path)
-                return
-            if node in hosts and node != src:
-                return
-            for index in out.get(node, ()):
-                peer = self.links[index].dst
-                if distance.get(peer) == distance[node] + 1:
-                    extend(peer, (*path, index))
-
-        extend(src, ())
-        return tuple(found)
+    def _walk_back(self, src: str, dst: str, distance: dict[str, int]) -> list[Path]:
+        """The shortest paths, grown from the destination one hop at a time."""
+        grown: list[tuple[str, Path]] = [(dst, ())]
+        for hop in reversed(range(distance[dst])):
+            grown = [
+                (self.links[index].src, (index, *path))
+                for node, path in grown
+                for index in self._in[node]
+                if distance.get(self.links[index].src) == hop
+                and (hop == 0 or self.links[index].src not in self.host_row)
+            ]
+        return [path for _, path in grown]
 
 
-class DisconnectedFabric(ValueError):
+class DisconnectedFabric(BadInput):
     """Two hosts have no path between them."""
