@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class FromHost(_message.Message):
-    __slots__ = ("hello", "ping", "plan_ready", "flow_ready", "flow_progress", "flow_received", "flow_sent", "item_done", "iteration_done", "worker_done", "error", "flow_closed")
+    __slots__ = ("hello", "ping", "plan_ready", "flow_ready", "flow_progress", "flow_received", "flow_sent", "task_done", "error", "flow_closed")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     PING_FIELD_NUMBER: _ClassVar[int]
     PLAN_READY_FIELD_NUMBER: _ClassVar[int]
@@ -15,9 +15,7 @@ class FromHost(_message.Message):
     FLOW_PROGRESS_FIELD_NUMBER: _ClassVar[int]
     FLOW_RECEIVED_FIELD_NUMBER: _ClassVar[int]
     FLOW_SENT_FIELD_NUMBER: _ClassVar[int]
-    ITEM_DONE_FIELD_NUMBER: _ClassVar[int]
-    ITERATION_DONE_FIELD_NUMBER: _ClassVar[int]
-    WORKER_DONE_FIELD_NUMBER: _ClassVar[int]
+    TASK_DONE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     FLOW_CLOSED_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
@@ -27,12 +25,10 @@ class FromHost(_message.Message):
     flow_progress: FlowProgress
     flow_received: FlowReceived
     flow_sent: FlowSent
-    item_done: ItemDone
-    iteration_done: IterationDone
-    worker_done: WorkerDone
+    task_done: TaskDone
     error: HostError
     flow_closed: FlowClosed
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., plan_ready: _Optional[_Union[PlanReady, _Mapping]] = ..., flow_ready: _Optional[_Union[FlowReady, _Mapping]] = ..., flow_progress: _Optional[_Union[FlowProgress, _Mapping]] = ..., flow_received: _Optional[_Union[FlowReceived, _Mapping]] = ..., flow_sent: _Optional[_Union[FlowSent, _Mapping]] = ..., item_done: _Optional[_Union[ItemDone, _Mapping]] = ..., iteration_done: _Optional[_Union[IterationDone, _Mapping]] = ..., worker_done: _Optional[_Union[WorkerDone, _Mapping]] = ..., error: _Optional[_Union[HostError, _Mapping]] = ..., flow_closed: _Optional[_Union[FlowClosed, _Mapping]] = ...) -> None: ...
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., plan_ready: _Optional[_Union[PlanReady, _Mapping]] = ..., flow_ready: _Optional[_Union[FlowReady, _Mapping]] = ..., flow_progress: _Optional[_Union[FlowProgress, _Mapping]] = ..., flow_received: _Optional[_Union[FlowReceived, _Mapping]] = ..., flow_sent: _Optional[_Union[FlowSent, _Mapping]] = ..., task_done: _Optional[_Union[TaskDone, _Mapping]] = ..., error: _Optional[_Union[HostError, _Mapping]] = ..., flow_closed: _Optional[_Union[FlowClosed, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("host", "role", "protocol", "listen_port", "boot_id", "kernel")
@@ -155,41 +151,21 @@ class FlowSent(_message.Message):
     reused: bool
     def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., granted: _Optional[float] = ..., at: _Optional[float] = ..., bytes: _Optional[int] = ..., retransmits: _Optional[int] = ..., segments: _Optional[int] = ..., smoothed_rtt: _Optional[float] = ..., congestion_control: _Optional[str] = ..., allowed_bits: _Optional[float] = ..., grant_timed_out: _Optional[bool] = ..., reused: _Optional[bool] = ...) -> None: ...
 
-class ItemDone(_message.Message):
-    __slots__ = ("job", "iteration", "item", "at")
+class TaskDone(_message.Message):
+    __slots__ = ("job", "iteration", "task", "worker", "start", "finish")
     JOB_FIELD_NUMBER: _ClassVar[int]
     ITERATION_FIELD_NUMBER: _ClassVar[int]
-    ITEM_FIELD_NUMBER: _ClassVar[int]
-    AT_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    FINISH_FIELD_NUMBER: _ClassVar[int]
     job: str
     iteration: int
-    item: str
-    at: float
-    def __init__(self, job: _Optional[str] = ..., iteration: _Optional[int] = ..., item: _Optional[str] = ..., at: _Optional[float] = ...) -> None: ...
-
-class IterationDone(_message.Message):
-    __slots__ = ("job", "worker", "iteration", "begin", "end")
-    JOB_FIELD_NUMBER: _ClassVar[int]
-    WORKER_FIELD_NUMBER: _ClassVar[int]
-    ITERATION_FIELD_NUMBER: _ClassVar[int]
-    BEGIN_FIELD_NUMBER: _ClassVar[int]
-    END_FIELD_NUMBER: _ClassVar[int]
-    job: str
+    task: str
     worker: str
-    iteration: int
-    begin: float
-    end: float
-    def __init__(self, job: _Optional[str] = ..., worker: _Optional[str] = ..., iteration: _Optional[int] = ..., begin: _Optional[float] = ..., end: _Optional[float] = ...) -> None: ...
-
-class WorkerDone(_message.Message):
-    __slots__ = ("job", "worker", "at")
-    JOB_FIELD_NUMBER: _ClassVar[int]
-    WORKER_FIELD_NUMBER: _ClassVar[int]
-    AT_FIELD_NUMBER: _ClassVar[int]
-    job: str
-    worker: str
-    at: float
-    def __init__(self, job: _Optional[str] = ..., worker: _Optional[str] = ..., at: _Optional[float] = ...) -> None: ...
+    start: float
+    finish: float
+    def __init__(self, job: _Optional[str] = ..., iteration: _Optional[int] = ..., task: _Optional[str] = ..., worker: _Optional[str] = ..., start: _Optional[float] = ..., finish: _Optional[float] = ...) -> None: ...
 
 class HostError(_message.Message):
     __slots__ = ("message",)
@@ -264,7 +240,7 @@ class TransportPlan(_message.Message):
     def __init__(self, congestion_control: _Optional[str] = ..., ack_class: _Optional[int] = ..., wire_per_payload: _Optional[float] = ..., progress_interval: _Optional[float] = ...) -> None: ...
 
 class WorkerPlan(_message.Message):
-    __slots__ = ("job", "worker", "iterations", "arrival", "tasks", "sends", "receives")
+    __slots__ = ("job", "worker", "iterations", "arrival", "tasks", "sends", "receives", "holds")
     JOB_FIELD_NUMBER: _ClassVar[int]
     WORKER_FIELD_NUMBER: _ClassVar[int]
     ITERATIONS_FIELD_NUMBER: _ClassVar[int]
@@ -272,6 +248,7 @@ class WorkerPlan(_message.Message):
     TASKS_FIELD_NUMBER: _ClassVar[int]
     SENDS_FIELD_NUMBER: _ClassVar[int]
     RECEIVES_FIELD_NUMBER: _ClassVar[int]
+    HOLDS_FIELD_NUMBER: _ClassVar[int]
     job: str
     worker: str
     iterations: int
@@ -279,47 +256,58 @@ class WorkerPlan(_message.Message):
     tasks: _containers.RepeatedCompositeFieldContainer[TaskPlan]
     sends: _containers.RepeatedCompositeFieldContainer[SendPlan]
     receives: _containers.RepeatedCompositeFieldContainer[ReceivePlan]
-    def __init__(self, job: _Optional[str] = ..., worker: _Optional[str] = ..., iterations: _Optional[int] = ..., arrival: _Optional[float] = ..., tasks: _Optional[_Iterable[_Union[TaskPlan, _Mapping]]] = ..., sends: _Optional[_Iterable[_Union[SendPlan, _Mapping]]] = ..., receives: _Optional[_Iterable[_Union[ReceivePlan, _Mapping]]] = ...) -> None: ...
+    holds: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, job: _Optional[str] = ..., worker: _Optional[str] = ..., iterations: _Optional[int] = ..., arrival: _Optional[float] = ..., tasks: _Optional[_Iterable[_Union[TaskPlan, _Mapping]]] = ..., sends: _Optional[_Iterable[_Union[SendPlan, _Mapping]]] = ..., receives: _Optional[_Iterable[_Union[ReceivePlan, _Mapping]]] = ..., holds: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TaskPlan(_message.Message):
-    __slots__ = ("id", "seconds", "after", "announce")
+    __slots__ = ("id", "seconds", "after")
     ID_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
-    ANNOUNCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     seconds: float
     after: _containers.RepeatedScalarFieldContainer[str]
-    announce: bool
-    def __init__(self, id: _Optional[str] = ..., seconds: _Optional[float] = ..., after: _Optional[_Iterable[str]] = ..., announce: _Optional[bool] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., seconds: _Optional[float] = ..., after: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class SendPlan(_message.Message):
-    __slots__ = ("id", "bytes", "after", "dst_worker", "dst_ip", "dst_port")
+    __slots__ = ("id", "bytes", "after", "dst_worker", "dst_ip", "dst_port", "number")
     ID_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     DST_WORKER_FIELD_NUMBER: _ClassVar[int]
     DST_IP_FIELD_NUMBER: _ClassVar[int]
     DST_PORT_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     id: str
     bytes: int
     after: _containers.RepeatedScalarFieldContainer[str]
     dst_worker: str
     dst_ip: str
     dst_port: int
-    def __init__(self, id: _Optional[str] = ..., bytes: _Optional[int] = ..., after: _Optional[_Iterable[str]] = ..., dst_worker: _Optional[str] = ..., dst_ip: _Optional[str] = ..., dst_port: _Optional[int] = ...) -> None: ...
+    number: int
+    def __init__(self, id: _Optional[str] = ..., bytes: _Optional[int] = ..., after: _Optional[_Iterable[str]] = ..., dst_worker: _Optional[str] = ..., dst_ip: _Optional[str] = ..., dst_port: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
 
 class ReceivePlan(_message.Message):
-    __slots__ = ("id", "bytes", "src_worker", "announce")
+    __slots__ = ("id", "number", "bytes")
     ID_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
-    SRC_WORKER_FIELD_NUMBER: _ClassVar[int]
-    ANNOUNCE_FIELD_NUMBER: _ClassVar[int]
     id: str
+    number: int
     bytes: int
-    src_worker: str
-    announce: bool
-    def __init__(self, id: _Optional[str] = ..., bytes: _Optional[int] = ..., src_worker: _Optional[str] = ..., announce: _Optional[bool] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., number: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+
+class ItemDone(_message.Message):
+    __slots__ = ("job", "iteration", "item", "at")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    ITERATION_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    iteration: int
+    item: str
+    at: float
+    def __init__(self, job: _Optional[str] = ..., iteration: _Optional[int] = ..., item: _Optional[str] = ..., at: _Optional[float] = ...) -> None: ...
 
 class Start(_message.Message):
     __slots__ = ("scenario", "at")
@@ -395,6 +383,16 @@ class ScenarioStarted(_message.Message):
     agents: int
     def __init__(self, at: _Optional[float] = ..., flows: _Optional[int] = ..., agents: _Optional[int] = ...) -> None: ...
 
+class IterationDone(_message.Message):
+    __slots__ = ("job", "iteration", "at")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    ITERATION_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    iteration: int
+    at: float
+    def __init__(self, job: _Optional[str] = ..., iteration: _Optional[int] = ..., at: _Optional[float] = ...) -> None: ...
+
 class Note(_message.Message):
     __slots__ = ("message",)
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
@@ -402,7 +400,7 @@ class Note(_message.Message):
     def __init__(self, message: _Optional[str] = ...) -> None: ...
 
 class ScenarioResult(_message.Message):
-    __slots__ = ("name", "policy", "started", "finished", "flows", "jobs", "notes", "counters_before_json", "counters_after_json", "decisions", "kernel")
+    __slots__ = ("name", "policy", "started", "finished", "flows", "tasks", "notes", "counters_before_json", "counters_after_json", "decisions", "kernel")
     class KernelEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -415,7 +413,7 @@ class ScenarioResult(_message.Message):
     STARTED_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
     FLOWS_FIELD_NUMBER: _ClassVar[int]
-    JOBS_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_BEFORE_JSON_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_AFTER_JSON_FIELD_NUMBER: _ClassVar[int]
@@ -426,23 +424,23 @@ class ScenarioResult(_message.Message):
     started: float
     finished: float
     flows: _containers.RepeatedCompositeFieldContainer[FlowRecord]
-    jobs: _containers.RepeatedCompositeFieldContainer[JobRecord]
+    tasks: _containers.RepeatedCompositeFieldContainer[TaskRecord]
     notes: _containers.RepeatedScalarFieldContainer[str]
     counters_before_json: str
     counters_after_json: str
     decisions: DecisionRecord
     kernel: _containers.ScalarMap[str, str]
-    def __init__(self, name: _Optional[str] = ..., policy: _Optional[str] = ..., started: _Optional[float] = ..., finished: _Optional[float] = ..., flows: _Optional[_Iterable[_Union[FlowRecord, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[JobRecord, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., counters_before_json: _Optional[str] = ..., counters_after_json: _Optional[str] = ..., decisions: _Optional[_Union[DecisionRecord, _Mapping]] = ..., kernel: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., policy: _Optional[str] = ..., started: _Optional[float] = ..., finished: _Optional[float] = ..., flows: _Optional[_Iterable[_Union[FlowRecord, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskRecord, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., counters_before_json: _Optional[str] = ..., counters_after_json: _Optional[str] = ..., decisions: _Optional[_Union[DecisionRecord, _Mapping]] = ..., kernel: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class FlowRecord(_message.Message):
-    __slots__ = ("id", "src_host", "dst_host", "group", "bytes", "ready", "granted", "finish", "ideal_finish", "classes", "retransmits", "segments", "smoothed_rtt", "congestion_control", "pace_ratio", "grant_timed_out", "key")
+    __slots__ = ("id", "src", "dst", "echelonflow", "bytes", "ready", "start", "finish", "ideal_finish", "classes", "retransmits", "segments", "smoothed_rtt", "congestion_control", "pace_ratio", "grant_timed_out", "key")
     ID_FIELD_NUMBER: _ClassVar[int]
-    SRC_HOST_FIELD_NUMBER: _ClassVar[int]
-    DST_HOST_FIELD_NUMBER: _ClassVar[int]
-    GROUP_FIELD_NUMBER: _ClassVar[int]
+    SRC_FIELD_NUMBER: _ClassVar[int]
+    DST_FIELD_NUMBER: _ClassVar[int]
+    ECHELONFLOW_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     READY_FIELD_NUMBER: _ClassVar[int]
-    GRANTED_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
     IDEAL_FINISH_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
@@ -454,12 +452,12 @@ class FlowRecord(_message.Message):
     GRANT_TIMED_OUT_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     id: FlowId
-    src_host: str
-    dst_host: str
-    group: str
+    src: str
+    dst: str
+    echelonflow: str
     bytes: int
     ready: float
-    granted: float
+    start: float
     finish: float
     ideal_finish: float
     classes: _containers.RepeatedCompositeFieldContainer[ClassChange]
@@ -470,7 +468,7 @@ class FlowRecord(_message.Message):
     pace_ratio: float
     grant_timed_out: bool
     key: FiveTuple
-    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., src_host: _Optional[str] = ..., dst_host: _Optional[str] = ..., group: _Optional[str] = ..., bytes: _Optional[int] = ..., ready: _Optional[float] = ..., granted: _Optional[float] = ..., finish: _Optional[float] = ..., ideal_finish: _Optional[float] = ..., classes: _Optional[_Iterable[_Union[ClassChange, _Mapping]]] = ..., retransmits: _Optional[int] = ..., segments: _Optional[int] = ..., smoothed_rtt: _Optional[float] = ..., congestion_control: _Optional[str] = ..., pace_ratio: _Optional[float] = ..., grant_timed_out: _Optional[bool] = ..., key: _Optional[_Union[FiveTuple, _Mapping]] = ...) -> None: ...
+    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., src: _Optional[str] = ..., dst: _Optional[str] = ..., echelonflow: _Optional[str] = ..., bytes: _Optional[int] = ..., ready: _Optional[float] = ..., start: _Optional[float] = ..., finish: _Optional[float] = ..., ideal_finish: _Optional[float] = ..., classes: _Optional[_Iterable[_Union[ClassChange, _Mapping]]] = ..., retransmits: _Optional[int] = ..., segments: _Optional[int] = ..., smoothed_rtt: _Optional[float] = ..., congestion_control: _Optional[str] = ..., pace_ratio: _Optional[float] = ..., grant_timed_out: _Optional[bool] = ..., key: _Optional[_Union[FiveTuple, _Mapping]] = ...) -> None: ...
 
 class ClassChange(_message.Message):
     __slots__ = ("at", "class_", "pace")
@@ -482,19 +480,21 @@ class ClassChange(_message.Message):
     pace: float
     def __init__(self, at: _Optional[float] = ..., class_: _Optional[int] = ..., pace: _Optional[float] = ...) -> None: ...
 
-class JobRecord(_message.Message):
-    __slots__ = ("job", "arrival", "completion", "iteration_ends", "iteration_begins")
+class TaskRecord(_message.Message):
+    __slots__ = ("job", "iteration", "task", "worker", "start", "finish")
     JOB_FIELD_NUMBER: _ClassVar[int]
-    ARRIVAL_FIELD_NUMBER: _ClassVar[int]
-    COMPLETION_FIELD_NUMBER: _ClassVar[int]
-    ITERATION_ENDS_FIELD_NUMBER: _ClassVar[int]
-    ITERATION_BEGINS_FIELD_NUMBER: _ClassVar[int]
+    ITERATION_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    FINISH_FIELD_NUMBER: _ClassVar[int]
     job: str
-    arrival: float
-    completion: float
-    iteration_ends: _containers.RepeatedScalarFieldContainer[float]
-    iteration_begins: _containers.RepeatedScalarFieldContainer[float]
-    def __init__(self, job: _Optional[str] = ..., arrival: _Optional[float] = ..., completion: _Optional[float] = ..., iteration_ends: _Optional[_Iterable[float]] = ..., iteration_begins: _Optional[_Iterable[float]] = ...) -> None: ...
+    iteration: int
+    task: str
+    worker: str
+    start: float
+    finish: float
+    def __init__(self, job: _Optional[str] = ..., iteration: _Optional[int] = ..., task: _Optional[str] = ..., worker: _Optional[str] = ..., start: _Optional[float] = ..., finish: _Optional[float] = ...) -> None: ...
 
 class DecisionRecord(_message.Message):
     __slots__ = ("decisions", "settings_sent", "rules_sent", "rules_refused", "grants_timed_out", "latency_mean", "latency_p99", "decide_mean", "apply_mean")

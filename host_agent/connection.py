@@ -1,0 +1,130 @@
+"""TCP connections of one host: bound before they are granted, reused flow after flow."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Hashable
+
+from controller.model.rule import FlowKey
+from host_agent import kernel
+from host_agent.pacing import SocketPacer
+from host_agent.tagging import tag
+
+MIN_UNSENT, MAX_UNSENT = 16_384, 1_048_576
+UNSENT_SECONDS = 0.01
+"""How much of a flow may stand unsent in the kernel, in time at its rate: enough to bridge the
+moments in which a busy machine does not run us, little enough that a hold acts at once."""
+
+UNSENT_UNPACED = 65_536
+
+
+class Connection:
+    """A sending connection. It carries one flow at a time."""
+
+    def __init__(self, source: str, target: tuple[str, int], congestion: str, pacer: SocketPacer):
+        """Binds to `source` (an address of this host) but does not connect. Raises OSError."""
+        family = socket.AF_INET6 if ":" in source else socket.AF_INET
+        self._sock = socket.socket(family, socket.SOCK_STREAM)
+        self._sock.setblocking(False)
+        self._pacer = pacer
+        self._class: int | None = None
+        self._pace: float | None = None
+        self._target = target
+        self._connected = False
+        self.flows = 0
+        "Flows it was given so far."
+        try:
+            self.congestion_control = kernel.pin_congestion_control(self._sock, congestion)
+            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._sock.bind((source, 0))
+        except OSError:
+            self._sock.close()
+            raise
+        port = self._sock.getsockname()[1]
+        self.key = FlowKey(source, target[0], socket.IPPROTO_TCP, port, target[1])
+        "Its 5-tuple."
+
+    def set(self, class_: int, pace: float) -> None:
+        """Class and rate (bit/s on the wire, > 0) of what is sent from now on."""
+        if class_ != self._class:
+            tag(self._sock, class_)
+            self._class = class_
+        if pace != self._pace:
+            self._pacer.set_rate(self._sock, pace)
+            kernel.limit_unsent(self._sock, self._unsent(pace))
+            self._pace = pace
+
+    async def connect(self) -> None:
+        """Connects unless it is. Raises OSError naming the target."""
+        if self._connected:
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.sock_connect(self._sock, self._target)
+        except OSError as error:
+            raise OSError(error.errno, f"connect to {self._target}: {error.strerror}") from error
+        self._connected = True
+
+    def try_send(self, data: memoryview) -> int:
+        """Bytes the kernel took: 0 when it has enough for now. Raises OSError."""
+        try:
+            return self._sock.send(data)
+        except BlockingIOError:
+            return 0
+
+    async def writable(self) -> None:
+        """Until the kernel wants more."""
+        loop = asyncio.get_running_loop()
+        ready = loop.create_future()
+        loop.add_writer(self._sock, _finish, ready)
+        try:
+            await ready
+        finally:
+            loop.remove_writer(self._sock)
+
+    def info(self) -> kernel.TcpInfo:
+        """What the kernel says of it; zeros before it is connected."""
+        return kernel.tcp_info(self._sock)
+
+    def close(self) -> None:
+        """Closes it; what is unsent is lost."""
+        self._sock.close()
+
+    def _unsent(self, pace: float) -> int:
+        if pace == float("inf"):
+            return UNSENT_UNPACED
+        return round(min(MAX_UNSENT, max(MIN_UNSENT, pace / 8 * UNSENT_SECONDS)))
+
+
+class ConnectionPool:
+    """Idle connections by the pair of workers they join; every scenario begins with none."""
+
+    def __init__(self) -> None:
+        self._idle: dict[Hashable, list[Connection]] = {}
+        self._all: list[Connection] = []
+
+    def take(self, pair: Hashable) -> Connection | None:
+        """An idle connection of the pair, the one used last."""
+        idle = self._idle.get(pair)
+        return idle.pop() if idle else None
+
+    def add(self, connection: Connection) -> None:
+        """A new connection, to be closed with the pool."""
+        self._all.append(connection)
+
+    def give_back(self, pair: Hashable, connection: Connection) -> None:
+        """The connection may carry another flow."""
+        self._idle.setdefault(pair, []).append(connection)
+
+    def close(self) -> None:
+        """Closes every connection, idle or not."""
+        for connection in self._all:
+            connection.close()
+        self._all.clear()
+        self._idle.clear()
+
+
+def _finish(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
