@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit  # type: ignore[import-untyped]
+from numba import njit
 
 from controller.scheduling.policy import Floats, Ints
 
@@ -176,7 +176,12 @@ def _take(
 
 @compiled
 def fill(
-    order: Ints, path_start: Ints, path_links: Ints, capacity: Floats, residual: Floats, rate: Floats
+    order: Ints,
+    path_start: Ints,
+    path_links: Ints,
+    capacity: Floats,
+    residual: Floats,
+    rate: Floats,
 ) -> None:
     """Each flow in order takes all that its path has left; adds to `rate`, lowers `residual`.
 
@@ -269,3 +274,127 @@ def smooth(
             if path_start[row] < path_start[row + 1]:
                 rate[row] = _take(row, rate[row], path_start, path_links, residual, floor)
     return rate
+
+
+@compiled
+def demands(
+    start: Ints,
+    rows: Ints,
+    remaining: Floats,
+    path_start: Ints,
+    path_links: Ints,
+    capacity: Floats,
+) -> tuple[Ints, Ints, Floats]:
+    """Seconds of every link that each group still needs, sparse.
+
+    Returns begin (groups + 1,), links and seconds: group g needs seconds[k] of links[k] for
+    begin[g] <= k < begin[g + 1]. inf where the link is down.
+    """
+    groups = len(start) - 1
+    begin = np.zeros(groups + 1, np.int64)
+    links = np.empty(len(path_links), np.int64)
+    seconds = np.empty(len(path_links))
+    place = np.full(len(capacity), -1, np.int64)
+    k = 0
+    for g in range(groups):
+        for i in range(start[g], start[g + 1]):
+            row = rows[i]
+            for e in range(path_start[row], path_start[row + 1]):
+                link = path_links[e]
+                if place[link] < begin[g]:
+                    place[link] = k
+                    links[k] = link
+                    seconds[k] = 0.0
+                    k += 1
+                seconds[place[link]] += 8.0 * remaining[row] / capacity[link]
+        begin[g + 1] = k
+    return begin, links[:k], seconds[:k]
+
+
+@compiled
+def last_first(
+    begin: Ints, links: Ints, seconds: Floats, weight: Floats, tie: Ints, count: int
+) -> Ints:
+    """Bottleneck-select-scale-iterate: the groups in order, found from the last place backwards.
+
+    `count` is the number of links. O(groups * (links + groups that share one)).
+    """
+    groups = len(begin) - 1
+    load = np.zeros(count)
+    users = np.zeros(count + 1, np.int64)
+    for k in range(len(links)):
+        load[links[k]] += seconds[k]
+        users[links[k] + 1] += 1
+    for link in range(count):
+        users[link + 1] += users[link]
+    place = users[:-1].copy()
+    user, amount = np.empty(len(links), np.int64), np.empty(len(links))
+    for g in range(groups):
+        for k in range(begin[g], begin[g + 1]):
+            user[place[links[k]]], amount[place[links[k]]] = g, seconds[k]
+            place[links[k]] += 1
+    left = weight.copy()
+    waiting = np.ones(groups, np.bool_)
+    order = np.empty(groups, np.int64)
+    for position in range(groups - 1, -1, -1):
+        link = int(np.argmax(load))
+        last, least, share = -1, np.inf, 0.0
+        for k in range(users[link], users[link + 1]):
+            g = user[k]
+            if waiting[g] and amount[k] > 0.0:
+                ratio = left[g] / amount[k]
+                equal = abs(ratio - least) <= 1e-12 * max(ratio, least)
+                if last < 0 or (ratio < least and not equal) or (equal and tie[g] > tie[last]):
+                    last, least, share = g, ratio, amount[k]
+        if last < 0:  # what is left needs no link: by tie
+            for g in range(groups):
+                if waiting[g] and (last < 0 or tie[g] > tie[last]):
+                    last = g
+        else:
+            paid = left[last] / share
+            for k in range(users[link], users[link + 1]):
+                g = user[k]
+                if waiting[g]:
+                    cut = paid * amount[k]
+                    left[g] = left[g] - cut if left[g] - cut > 1e-12 * left[g] else 0.0
+        waiting[last] = False
+        order[position] = last
+        for k in range(begin[last], begin[last + 1]):
+            load[links[k]] -= seconds[k]
+            if load[links[k]] < 1e-12 * seconds[k]:
+                load[links[k]] = 0.0
+    return order
+
+
+@compiled
+def even(
+    order: Ints,
+    start: Ints,
+    rows: Ints,
+    path_start: Ints,
+    path_links: Ints,
+    capacity: Floats,
+    residual: Floats,
+    rate: Floats,
+) -> None:
+    """Groups in `order`; the flows of one share what each link has left evenly.
+
+    Each flow gets the least of its links' even shares. Adds to `rate`, lowers `residual`.
+    """
+    floor = NOTHING * capacity
+    users = np.zeros(len(capacity), np.int64)
+    for g in order:
+        mine = rows[start[g] : start[g + 1]]
+        for row in mine:
+            for e in range(path_start[row], path_start[row + 1]):
+                users[path_links[e]] += 1
+        share = np.full(len(mine), np.inf)
+        for i, row in enumerate(mine):
+            for e in range(path_start[row], path_start[row + 1]):
+                link = path_links[e]
+                share[i] = min(share[i], residual[link] / users[link])
+        for i, row in enumerate(mine):
+            if path_start[row] < path_start[row + 1]:
+                rate[row] += _take(row, share[i], path_start, path_links, residual, floor)
+            for e in range(path_start[row], path_start[row + 1]):
+                users[path_links[e]] = 0

@@ -12,7 +12,7 @@ from controller.scheduling.policy import Floats, Ints, NetworkState
 
 @dataclass(frozen=True, slots=True)
 class Formation:
-    """The flows of a state grouped by EchelonFlow, within one by (ideal finish, tie)."""
+    """The flows of a state grouped by EchelonFlow."""
 
     start: Ints
     "(groups + 1,) where each group begins in `rows`."
@@ -21,10 +21,13 @@ class Formation:
 
 
 def formation(state: NetworkState) -> Formation:
-    """Group the flows of a state."""
-    return Formation(
-        *kernels.group_rows(state.group, state.groups, state.ideal_finish, state.tie)
-    )
+    """EchelonFlows: within one by (ideal finish, tie)."""
+    return Formation(*kernels.group_rows(state.group, state.groups, state.ideal_finish, state.tie))
+
+
+def coflows(state: NetworkState) -> Formation:
+    """The same groups to a policy that knows no arrangement: within one by (release, tie)."""
+    return Formation(*kernels.group_rows(state.group, state.groups, state.release, state.tie))
 
 
 def gamma(state: NetworkState, formed: Formation) -> Floats:
@@ -48,7 +51,8 @@ def ordered(key: Floats, tie: Ints) -> Ints:
     that the order in which sums were taken decides nothing."""
     mantissa, exponent = np.frexp(key)
     rounded = np.ldexp(np.rint(mantissa * 2.0**40), exponent)
-    return np.lexsort((tie, rounded))
+    order: Ints = np.lexsort((tie, rounded))
+    return order
 
 
 def positions(order: Ints) -> Ints:

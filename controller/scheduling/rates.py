@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from controller.scheduling import kernels
+from controller.scheduling.maxmin import priority_max_min
 from controller.scheduling.policy import Decision, Floats, Ints, NetworkState
 from controller.scheduling.ranks import Formation, positions
 
@@ -12,7 +13,7 @@ from controller.scheduling.ranks import Formation, positions
 def in_order(state: NetworkState, order: Ints) -> Floats:
     """Each flow in `order` (rows) takes all that its path has left, bit/s. O(path entries)."""
     rate = np.zeros(state.flows)
-    _fill(state, order, state.capacity.copy(), rate)
+    backfill(state, order, state.capacity.copy(), rate)
     return rate
 
 
@@ -31,6 +32,11 @@ def smooth(state: NetworkState, formed: Formation, order: Ints) -> Floats:
     return _smooth_and_fill(state, formed, order, state.ideal_finish - state.time)
 
 
+def backfill(state: NetworkState, order: Ints, residual: Floats, rate: Floats) -> None:
+    """Rows in `order` add what their paths have left to `rate`; lowers `residual`."""
+    kernels.fill(order, state.path_start, state.path_links, state.capacity, residual, rate)
+
+
 def group_by_group(formed: Formation, order: Ints) -> Ints:
     """All rows, groups in `order`, within a group by ideal finish, then tie."""
     out: Ints = kernels.sequence(order, formed.start, formed.rows)
@@ -47,9 +53,14 @@ def by_group(state: NetworkState, order: Ints, rate: Floats) -> Decision:
     return Decision(rank=positions(order)[state.group], rate=rate, pace=rate.copy())
 
 
-def _smooth_and_fill(
-    state: NetworkState, formed: Formation, order: Ints, slack: Floats
-) -> Floats:
+def by_level(state: NetworkState, rank: Ints) -> Decision:
+    """A decision by priority alone: max-min among flows of one rank, hosts unpaced."""
+    return Decision(
+        rank=rank, rate=priority_max_min(state, -rank), pace=np.full(state.flows, np.inf)
+    )
+
+
+def _smooth_and_fill(state: NetworkState, formed: Formation, order: Ints, slack: Floats) -> Floats:
     residual = state.capacity.copy()
     rate: Floats = kernels.smooth(
         order,
@@ -62,9 +73,5 @@ def _smooth_and_fill(
         state.capacity,
         residual,
     )
-    _fill(state, group_by_group(formed, order), residual, rate)
+    backfill(state, group_by_group(formed, order), residual, rate)
     return rate
-
-
-def _fill(state: NetworkState, order: Ints, residual: Floats, rate: Floats) -> None:
-    kernels.fill(order, state.path_start, state.path_links, state.capacity, residual, rate)

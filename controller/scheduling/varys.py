@@ -11,13 +11,13 @@ class Varys:
 
     Source: Chowdhury, Zhong, Stoica, "Efficient coflow scheduling with Varys", SIGCOMM 2014. It
     knows neither arrangements nor weights. Complexity: O(n log n + path entries) for n flows.
-    Tie rule: equal Gamma go by group tie; backfill within a coflow by ideal finish, then tie.
+    Tie rule: equal Gamma go by group tie; backfill within a coflow by release, then tie.
     """
 
     name = "varys"
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks of coflows, and a rate for every flow."""
-        formed = ranks.formation(state)
+        formed = ranks.coflows(state)
         order = ranks.ordered(ranks.gamma(state, formed), state.group_tie)
         return rates.by_group(state, order, rates.madd(state, formed, order))

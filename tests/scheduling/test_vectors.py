@@ -65,7 +65,9 @@ def test_figure_2_has_the_printed_rates_at_every_instant(name: str) -> None:
             assert r == pytest.approx(np.array([*rate, 0, 0])[:3], abs=EXACT)
 
 
-@pytest.mark.parametrize("count, size, step", [(2, 3.0, 1.0), (4, 2.0, 1.0), (5, 7.0, 3.0), (8, 1.5, 1.25)])
+@pytest.mark.parametrize(
+    "count, size, step", [(2, 3.0, 1.0), (4, 2.0, 1.0), (5, 7.0, 3.0), (8, 1.5, 1.25)]
+)
 def test_closed_forms_of_one_pipeline(count: int, size: float, step: float) -> None:
     flows = pipeline(count, size, step)
     least = count * size - (count - 1) * step
