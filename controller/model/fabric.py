@@ -71,6 +71,15 @@ class Fabric:
         """Host -> its place in `hosts`."""
         return {host: row for row, host in enumerate(self.hosts)}
 
+    @cached_property
+    def host_rate(self) -> float:
+        """The rate of the fastest host link, in bit/s: what the fabric calls its link rate."""
+        return max(
+            link.rate
+            for link in self.links
+            if link.src in self.host_row or link.dst in self.host_row
+        )
+
     def capacities(self) -> list[float]:
         """(links,) bit/s; 0 for a link that is down."""
         return [0.0 if i in self.failed else link.rate for i, link in enumerate(self.links)]

@@ -37,6 +37,8 @@ class JobPlan:
     "(groups,) ids of the EchelonFlows."
     group_flows: list[int]
     "(groups,) number of their flows."
+    coflow: list[bool]
+    "(groups,) whether all offsets are zero."
     flow_row: dict[str, int]
     "Flow id -> row."
     needs: list[int]
@@ -95,6 +97,7 @@ def compile_job(
         offset=[a * time_scale for a in offset],
         group_names=names,
         group_flows=_counts(group, len(names)),
+        coflow=[not any(offsets) for offsets in _offsets_by_group(group, offset, len(names))],
         flow_row={flow.id: i for i, flow in enumerate(job.flows)},
         needs=needs,
         frees=frees,
@@ -144,6 +147,13 @@ def _membership(job: Job) -> tuple[list[str], list[int], list[float]]:
             place[flow.id] = (len(names), 0.0)
             names.append(flow.id)
     return names, [place[f.id][0] for f in job.flows], [place[f.id][1] for f in job.flows]
+
+
+def _offsets_by_group(group: list[int], offset: list[float], groups: int) -> list[list[float]]:
+    lists: list[list[float]] = [[] for _ in range(groups)]
+    for g, a in zip(group, offset, strict=True):
+        lists[g].append(a)
+    return lists
 
 
 def _counts(values: list[int], length: int) -> list[int]:

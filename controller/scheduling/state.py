@@ -24,6 +24,8 @@ from controller.scheduling.plan import JobPlan
 from controller.scheduling.policy import Floats, Ints, JobState, NetworkState
 from controller.scheduling.routing import LeastLoaded, Routing
 
+LEAST_REMAINING = 1e-9
+"Bytes a flow that has not finished has left at least: rounding must not make it zero or negative."
 LOCAL = -1
 "Slot of a flow between workers of one host: it takes no time and has no place in the state."
 
@@ -86,16 +88,15 @@ class StateBuilder:
 
         `flow` is its row in the plan; `path` overrides the routing. Raises `DisconnectedFabric`.
         """
-        plan = self._plans[job]
-        assert plan is not None, "the job has been removed"
+        plan = self._plan(job)
         src, dst = plan.src[flow], plan.dst[flow]
+        if src == dst:
+            self.pass_by(job, flow, iteration, time)
+            return LOCAL
         if path is None:
             key = plan.job.flows[flow].id
             path = self._routing.route(self.fabric, src, dst, key, self._load)
         group = self._enter_group(plan, job, plan.group[flow], iteration, time)
-        if src == dst:
-            self._leave_group(group, 0.0)
-            return LOCAL
         slot = self._flows.take()
         column = self._flows.column
         size = plan.size[flow]
@@ -109,9 +110,25 @@ class StateBuilder:
         self._set_path(slot, path, size)
         return slot
 
+    def pass_by(self, job: int, flow: int, iteration: int, time: float) -> float:
+        """A flow between workers of one host became ready, and so has finished.
+
+        It may begin its EchelonFlow. Returns its ideal finish in seconds.
+        """
+        plan = self._plan(job)
+        group = self._enter_group(plan, job, plan.group[flow], iteration, time)
+        ideal_finish = float(self._groups.column["reference"][group]) + plan.offset[flow]
+        self._leave_group(group, 0.0)
+        return ideal_finish
+
     def set_remaining(self, slot: int, remaining: float) -> None:
         """Bytes the flow still has to send, > 0."""
         self._flows.column["remaining"][slot] = remaining
+
+    def progress(self, slots: Ints, sent: Floats) -> None:
+        """Flows have sent so many bytes more, (slots,); none has finished."""
+        remaining = self._flows.column["remaining"]
+        remaining[slots] = np.maximum(remaining[slots] - sent, LEAST_REMAINING)
 
     def finish(self, slot: int) -> None:
         """The flow's last byte arrived: its slot is free for another."""
@@ -145,6 +162,10 @@ class StateBuilder:
         """d_j = r + a_j of an active flow, in seconds."""
         return float(self._flows.column["ideal_finish"][slot])
 
+    def release(self, slot: int) -> float:
+        """When the flow became ready to send, in seconds."""
+        return float(self._flows.column["release"][slot])
+
     def remaining(self, slot: int) -> float:
         """Bytes the flow still has to send, as last set."""
         return float(self._flows.column["remaining"][slot])
@@ -152,6 +173,16 @@ class StateBuilder:
     def group(self, slot: int) -> int:
         """Slot of the flow's EchelonFlow."""
         return int(self._flows.column["group"][slot])
+
+    def groups(self, slots: Ints) -> Ints:
+        """Slots of the flows' EchelonFlows."""
+        groups: Ints = self._flows.column["group"][slots]
+        return groups
+
+    def paths_of(self, slots: Ints) -> tuple[Ints, Ints]:
+        """The links of some flows, as `path_start` and `path_links` of a state."""
+        start, links = gather.paths_of(slots, self._flows.column["hops"], self._links)
+        return start, links
 
     def active(self) -> Ints:
         """Slots of all active flows, ascending."""
@@ -187,6 +218,12 @@ class StateBuilder:
             group_tie=owner["tie"][groups],
             jobs=[state for job in jobs if (state := self._states[job]) is not None],
         )
+
+    def _plan(self, job: int) -> JobPlan:
+        plan = self._plans[job]
+        if plan is None:
+            raise ValueError(f"job {job} has been removed")
+        return plan
 
     def _enter_group(
         self, plan: JobPlan, job: int, index: int, iteration: int, time: float
