@@ -1,6 +1,7 @@
 // Whose packet is it? The edge decides the class; the fabric behind it believes the edge.
 
-control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Classify(inout headers_t hdr, inout metadata_t meta,
+                 inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) flow_counter;
     direct_meter<color_t>(MeterType.bytes)        flow_meter;
 

@@ -47,8 +47,9 @@ control EchelonIngress(inout headers_t hdr, inout metadata_t meta,
         bool bad_ipv4 = hdr.ipv4.isValid() && (hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5);
         bool bad_ipv6 = hdr.ipv6.isValid() && hdr.ipv6.version != 6;
         bool is_arp = hdr.ethernet.type == TYPE_ARP;
-        // Hosts check that a solicitation was never routed (hop limit 255), so it cannot be forwarded.
-        bool is_solicitation = hdr.icmpv6.isValid() && hdr.icmpv6.type == ICMPV6_NEIGHBOR_SOLICITATION;
+        // Hosts believe only solicitations that were never routed (hop limit 255), so punt them all.
+        bool is_solicitation = hdr.icmpv6.isValid()
+                               && hdr.icmpv6.type == ICMPV6_NEIGHBOR_SOLICITATION;
         bit<8> ttl = hdr.ipv4.isValid() ? hdr.ipv4.ttl : hdr.ipv6.hop_limit;
 
         port_role.apply();
@@ -57,8 +58,8 @@ control EchelonIngress(inout headers_t hdr, inout metadata_t meta,
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             meta.traffic_class = CONTROL_CLASS;
             hdr.packet_out.setInvalid();
-        } else if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1
-                   || bad_ipv4 || bad_ipv6) {
+        } else if (standard_metadata.parser_error != error.NoError
+                   || standard_metadata.checksum_error == 1 || bad_ipv4 || bad_ipv6) {
             bad_packets.count(port);
             mark_to_drop(standard_metadata);
         } else if (meta.from_host && (is_arp || is_solicitation)) {

@@ -1,6 +1,7 @@
 // Where does the packet go? A route names a port or a group of equal uplinks.
 
-control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Forward(inout headers_t hdr, inout metadata_t meta,
+                inout standard_metadata_t standard_metadata) {
     counter(PORTS, CounterType.packets_and_bytes) no_routes;
     counter(PORTS, CounterType.packets_and_bytes) dead_paths;
 
