@@ -26,6 +26,7 @@ class Aalo:
     """
 
     name = "aalo"
+    local = True
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks of coflows and a rate for every flow, until the next coflow changes its queue."""
@@ -47,11 +48,13 @@ def _queue(sent: Floats) -> Ints:
 
 def _shares(state: NetworkState, formed: ranks.Formation, order: Ints, queue: Ints) -> Floats:
     rate = np.zeros(state.flows)
-    used = np.unique(queue)
-    weights = QUEUES - used
+    hops = np.diff(state.path_start)
+    present = np.zeros((QUEUES, len(state.capacity)))
+    present[np.repeat(queue[state.group], hops), state.path_links] = 1.0
+    weighed = present * (QUEUES - np.arange(QUEUES))[:, None]
     left = state.capacity.copy()
-    for q, weight in zip(used, weights, strict=True):
-        share = state.capacity * (weight / weights.sum())
+    for q in np.unique(queue):
+        share = state.capacity * weighed[q] / np.maximum(weighed.sum(axis=0), 1.0)
         residual = share.copy()
         kernels.even(
             order[queue[order] == q],

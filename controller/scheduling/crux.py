@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Alternation:
 
 class Crux:
     """GPU intensity I = work / link time of an iteration, corrected by k from pairwise what-ifs
-    against the job with most traffic, cut into 8 levels; within a level flows share max-min.
+    against the job with most traffic of those in the state, cut into 8 levels; within a level flows share max-min.
 
     Source: Cao et al., "Crux: GPU-efficient communication scheduling for deep learning training",
     SIGCOMM 2024; its path selection is left out (paths are given here). Hosts are not paced.
@@ -39,6 +40,7 @@ class Crux:
     """
 
     name = "crux"
+    local = True
 
     def __init__(self) -> None:
         self._seen: dict[tuple[int, ...], tuple[list[JobState], Ints]] = {}
@@ -78,6 +80,7 @@ def alternation(job: JobState, capacity: Floats) -> Alternation:
     return Alternation(compute, float(link))
 
 
+@lru_cache(maxsize=10_000)
 def correction(job: Alternation, reference: Alternation) -> float:
     """k: link time the job gains by going first, for each second the reference job loses."""
     horizon = PERIODS * max(job.compute + job.link, reference.compute + reference.link)

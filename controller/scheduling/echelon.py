@@ -16,6 +16,7 @@ class Echelon:
     """
 
     name = "echelon"
+    local = True
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks of EchelonFlows, and a rate for every flow."""

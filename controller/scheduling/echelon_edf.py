@@ -16,6 +16,7 @@ class EchelonEdf:
     """
 
     name = "echelon-edf"
+    local = True
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks of flows; those that get nothing are held."""

@@ -17,6 +17,7 @@ class EchelonPaper:
     """
 
     name = "echelon-paper"
+    local = True
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks of EchelonFlows, and a rate for every flow."""

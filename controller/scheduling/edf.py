@@ -16,6 +16,7 @@ class Edf:
     """
 
     name = "edf"
+    local = True
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks by ideal finish; flows that get nothing are held."""

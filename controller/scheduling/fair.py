@@ -16,6 +16,7 @@ class Fair:
     """
 
     name = "fair"
+    local = True
 
     def decide(self, state: NetworkState) -> Decision:
         """One rank for all."""

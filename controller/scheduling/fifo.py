@@ -16,6 +16,7 @@ class Fifo:
     """
 
     name = "fifo"
+    local = True
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks by release; flows that get nothing are held."""

@@ -20,6 +20,7 @@ class Sincronia:
     """
 
     name = "sincronia"
+    local = True
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks of coflows; flows that get nothing are held."""

@@ -16,6 +16,7 @@ class Srpt:
     """
 
     name = "srpt"
+    local = True
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks by remaining bytes; flows that get nothing are held."""

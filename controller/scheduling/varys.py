@@ -15,6 +15,7 @@ class Varys:
     """
 
     name = "varys"
+    local = True
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks of coflows, and a rate for every flow."""
