@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from controller.model.errors import BadInput
-from controller.scheduling.classes import CLASSES, cut
+from controller.scheduling.classes import CLASSES, cut_classes
 from controller.scheduling.maxmin import priority_max_min
 from controller.scheduling.policy import Floats, Ints, NetworkState, Policy
 
@@ -55,7 +55,7 @@ class Enforced:
     def allocate(self, state: NetworkState) -> Allocation:
         """Classes cut from the policy's order, and the rates that follow from them."""
         decision = self._policy.decide(state)
-        classes = cut(state, decision.rank, self._classes)
+        classes = cut_classes(state, decision, self._classes)
         rate = priority_max_min(state, classes, decision.pace)
         return Allocation(rate, decision.valid_until, classes)
 
