@@ -1,0 +1,85 @@
+"""What a command is pointed at -> a placed workload and the fabric it runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from controller.model import Fabric, Workload
+from controller.model.errors import BadInput
+from controller.model.fabrics import parse_topology
+from controller.model.units import parse_rate
+from controller.profiles.load import load, load_fabric
+from controller.profiles.placement import place
+
+DEFAULT_RATE = "100gbit"
+"Link rate of a simulated fabric when neither the user nor the input says one."
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A workload on a fabric."""
+
+    workload: Workload
+    "Every worker has a host."
+    fabric: Fabric
+    "Where it runs."
+    notes: tuple[str, ...] = ()
+    "What an importer understood, assumed and could not know."
+
+
+def read_problem(
+    path: Path,
+    topology: str | None = None,
+    link_rate: str | None = None,
+    placement: str = "packed",
+    seed: int = 0,
+    iterations: int | None = None,
+) -> Problem:
+    """Reads a workload, a profile or a trace of a known format. Raises BadInput.
+
+    A trace brings its own fabric unless `topology` or `link_rate` says otherwise; a workload
+    without one runs on the smallest big switch that holds it, links at the rate it was recorded.
+    `iterations` overrides how often the jobs repeat.
+    """
+    loaded = load(path)
+    fabric = _fabric(loaded.workload, loaded.topology, loaded.link_rate, topology, link_rate)
+    workload = _repeated(place(loaded.workload, fabric, placement, seed), iterations)
+    return Problem(workload, fabric, tuple(loaded.notes))
+
+
+def _repeated(workload: Workload, iterations: int | None) -> Workload:
+    if iterations is None:
+        return workload
+    if iterations < 1:
+        raise BadInput(f"--iterations {iterations}: expected at least 1")
+    jobs = tuple(
+        replace(placed, job=replace(placed.job, iterations=iterations)) for placed in workload.jobs
+    )
+    return replace(workload, jobs=jobs)
+
+
+def _fabric(
+    workload: Workload,
+    own_topology: str | None,
+    own_rate: float | None,
+    topology: str | None,
+    link_rate: str | None,
+) -> Fabric:
+    rates = [placed.job.reference_rate for placed in workload.jobs if placed.job.reference_rate]
+    rate = own_rate or max(rates, default=parse_rate(DEFAULT_RATE))
+    if link_rate is not None:
+        rate = parse_rate(link_rate)
+    if topology is not None and ":" not in topology:
+        return load_fabric(Path(topology), parse_rate(link_rate) if link_rate else None)
+    return parse_topology(topology or own_topology or _smallest(workload), rate)
+
+
+def _smallest(workload: Workload) -> str:
+    hosts = {host for placed in workload.jobs for host in placed.placement.values()}
+    numbers = [int(host[1:]) for host in hosts if host[:1] == "h" and host[1:].isdigit()]
+    if len(numbers) < len(hosts):
+        odd = sorted(host for host in hosts if not (host[:1] == "h" and host[1:].isdigit()))
+        raise BadInput(f"host {odd[0]!r} is on no fabric that was named: give --topology FILE")
+    unplaced = sum(len(placed.job.workers) for placed in workload.jobs if not placed.placement)
+    return f"big-switch:{max([*numbers, unplaced, 2])}"
