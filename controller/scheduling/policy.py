@@ -33,7 +33,11 @@ class JobState:
     link_bytes: dict[int, float] = field(default_factory=dict)
     "Bytes that one iteration puts on each link it uses."
     alone_s: float = 0.0
-    "Time of one iteration on the idle fabric, in seconds."
+    "Time of one iteration on the idle fabric, in seconds; 0: not known."
+    silent_s: float = 0.0
+    "The longest time in which an iteration on the idle fabric sends nothing, in seconds."
+    first_group: int = -1
+    "`group_index` of the EchelonFlow that ends the longest silence; -1: not known."
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from controller.model.errors import BadInput
 from controller.scheduling.aalo import Aalo
+from controller.scheduling.cassini import Cassini
 from controller.scheduling.crux import Crux
 from controller.scheduling.echelon import Echelon
 from controller.scheduling.echelon_edf import EchelonEdf
@@ -27,6 +28,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "aalo": Aalo,
     "sincronia": Sincronia,
     "crux": Crux,
+    "cassini": Cassini,
     "echelon": Echelon,
     "echelon-edf": EchelonEdf,
     "echelon-paper": EchelonPaper,

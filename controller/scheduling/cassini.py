@@ -1,0 +1,167 @@
+"""`cassini`: whole jobs are shifted in time so that their communication phases interleave."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from controller.scheduling.maxmin import max_min
+from controller.scheduling.policy import Decision, Floats, JobState, NetworkState
+
+SHIFTS = 36
+"Shifts of a job that are tried, evenly over its period."
+SAMPLES = 1440
+"Instants of the joint period at which demands are added up."
+PERIODS = 16
+"The joint period is cut at so many periods of the slowest job."
+ROUNDS = 3
+"How often every job may change its shift."
+DRIFT = 0.05
+"A phase that begins late by less than this share of its period is left alone."
+
+
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """A job as Cassini sees it: silent, then communicating, once a period."""
+
+    period: float
+    "Seconds of an iteration on the idle fabric."
+    busy: float
+    "Seconds from its first byte to its last, silence left out."
+    demand: dict[int, float]
+    "bit/s that it asks of each link while busy."
+
+
+class Cassini:
+    """Jobs are rotated on the circle of their joint period; the phase of a job then begins at its
+    slot and is held until the next one where it would begin more than 5 % of a period late.
+    Flows that may send share max-min and are not paced. Not work-conserving, by design.
+
+    Source: Rajasekaran et al., "CASSINI: network-aware job scheduling in machine learning
+    clusters", NSDI 2024: score = 1 - mean(max(0, sum of demands - C)) / C per link. Here the
+    shifts are found for all links at once by coordinate descent instead of link by link over an
+    affinity graph, and placement is left out (hosts are given). Complexity: O(rounds * jobs *
+    shifts * links * samples), remembered while the jobs are the same, then max-min. Tie rule: of
+    equal shifts the smallest; jobs by traffic, then by their place in the state.
+    """
+
+    name = "cassini"
+    local = True
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, ...], tuple[list[JobState], list[float]]] = {}
+
+    def decide(self, state: NetworkState) -> Decision:
+        """One rank for all; the flows of a phase whose slot has not come are held until it has."""
+        begins = self._begins(state)
+        held = begins > state.time
+        pace = np.where(held[state.group], 0.0, np.inf)
+        return Decision(
+            rank=np.zeros(state.flows, np.int64),
+            rate=max_min(state, pace),
+            pace=pace,
+            valid_until=float(begins[held].min(initial=np.inf)),
+        )
+
+    def _begins(self, state: NetworkState) -> Floats:
+        """(groups,) when each EchelonFlow may begin to send, in seconds."""
+        begins = np.full(state.groups, -np.inf)
+        shift = self._shifts(state)
+        for group, job in enumerate(state.group_job.tolist()):
+            seen = state.jobs[job]
+            if shift[job] >= 0 and state.group_index[group] == seen.first_group:
+                late = (state.group_reference[group] - shift[job]) % seen.alone_s
+                if late > DRIFT * seen.alone_s:
+                    begins[group] = state.group_reference[group] + seen.alone_s - late
+        return begins
+
+    def _shifts(self, state: NetworkState) -> list[float]:
+        # An answer remembered, not a state: the jobs are kept so that their ids stay theirs.
+        key = tuple(map(id, state.jobs))
+        if key not in self._seen:
+            if len(self._seen) > 1000:
+                self._seen.clear()
+            self._seen[key] = state.jobs, shifts(state.jobs, state.capacity)
+        return self._seen[key][1]
+
+
+def shifts(jobs: list[JobState], capacity: Floats) -> list[float]:
+    """The shift of every job in seconds; -1 where it contends with none or has no silence."""
+    out = [-1.0] * len(jobs)
+    circles = {
+        j: circle(job)
+        for j, job in enumerate(jobs)
+        if job.silent_s > 0 and any(_contend(job, other) for other in jobs if other is not job)
+    }
+    if len(circles) < 2:
+        return out
+    for j, shift in rotate(circles, capacity).items():
+        out[j] = shift
+    return out
+
+
+def circle(job: JobState) -> Circle:
+    """A job's circle: its bytes spread evenly over all of the iteration but the silence."""
+    busy = max(job.alone_s - job.silent_s, 1e-3 * job.alone_s)
+    return Circle(job.alone_s, busy, {e: 8 * b / busy for e, b in job.link_bytes.items()})
+
+
+def rotate(circles: dict[int, Circle], capacity: Floats) -> dict[int, float]:
+    """The shift of each circle, in seconds, that makes the score greatest; a local optimum."""
+    links = sorted({link for c in circles.values() for link in c.demand})
+    place = {link: i for i, link in enumerate(links)}
+    limit = capacity[links][:, None]
+    period = joint_period([c.period for c in circles.values()])
+    times: Floats = np.arange(SAMPLES, dtype=np.float64) * (period / SAMPLES)
+    asked: dict[int, Floats] = {}
+    for j, c in circles.items():
+        asked[j] = np.zeros(len(links))
+        for link, demand in c.demand.items():
+            asked[j][place[link]] = min(demand, capacity[link])
+    order = sorted(circles, key=lambda j: (-sum(asked[j]) * circles[j].busy, j))
+    shift = dict.fromkeys(order, 0.0)
+    total = np.zeros((len(links), SAMPLES))
+    placed: set[int] = set()
+    for _ in range(ROUNDS):
+        for j in order:
+            if j in placed:
+                total -= asked[j][:, None] * _busy(circles[j], shift[j], times)
+            choices = [circles[j].period * k / SHIFTS for k in range(SHIFTS)]
+            scores = [
+                score(total + asked[j][:, None] * _busy(circles[j], choice, times), limit)
+                for choice in choices
+            ]
+            shift[j] = choices[int(np.argmax(np.round(scores, 12)))]
+            total += asked[j][:, None] * _busy(circles[j], shift[j], times)
+            placed.add(j)
+    return shift
+
+
+def score(total: Floats, limit: Floats) -> float:
+    """Mean over links of 1 - mean(max(0, sum of demands - C)) / C; 1 where nothing collides.
+
+    `total` is (links, instants) bit/s, `limit` (links, 1) bit/s.
+    """
+    return float(np.mean(1 - np.maximum(0.0, total - limit).mean(axis=1, keepdims=True) / limit))
+
+
+def joint_period(periods: list[float]) -> float:
+    """The least common multiple of periods, each taken as a simple fraction (denominator <= 12) of
+    the slowest; cut at 16 of it."""
+    slowest = max(periods)
+    parts = [Fraction(period / slowest).limit_denominator(12) for period in periods]
+    parts = [part for part in parts if part > 0]
+    multiple = math.lcm(*(p.numerator for p in parts)) / math.gcd(*(p.denominator for p in parts))
+    return min(multiple, PERIODS) * slowest
+
+
+def _busy(circle: Circle, shift: float, times: Floats) -> Floats:
+    out: Floats = ((times - shift) % circle.period < circle.busy).astype(float)
+    return out
+
+
+def _contend(job: JobState, other: JobState) -> bool:
+    return not job.link_bytes.keys().isdisjoint(other.link_bytes)
