@@ -43,9 +43,11 @@ async def _run(agent: Agent) -> None:
 
 
 def _pin_sysctls() -> None:
-    """Refuses to touch the machine's own network namespace."""
-    if os.readlink("/proc/self/ns/net") == os.readlink("/proc/1/ns/net"):
-        raise OSError("--pin-sysctls works only in a network namespace of the host's own")
+    """Refuses to touch the machine's own network namespace, where it can tell which that is."""
+    ours = os.readlink("/proc/self/ns/net")
+    with contextlib.suppress(PermissionError):  # some containers hide process 1
+        if ours == os.readlink("/proc/1/ns/net"):
+            raise OSError("--pin-sysctls works only in a network namespace of the host's own")
     kernel.pin_sysctls()
 
 

@@ -433,7 +433,7 @@ class ScenarioResult(_message.Message):
     def __init__(self, name: _Optional[str] = ..., policy: _Optional[str] = ..., started: _Optional[float] = ..., finished: _Optional[float] = ..., flows: _Optional[_Iterable[_Union[FlowRecord, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskRecord, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., counters_before_json: _Optional[str] = ..., counters_after_json: _Optional[str] = ..., decisions: _Optional[_Union[DecisionRecord, _Mapping]] = ..., kernel: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class FlowRecord(_message.Message):
-    __slots__ = ("id", "src", "dst", "echelonflow", "bytes", "ready", "start", "finish", "ideal_finish", "classes", "retransmits", "segments", "smoothed_rtt", "congestion_control", "pace_ratio", "grant_timed_out", "key")
+    __slots__ = ("id", "src", "dst", "echelonflow", "bytes", "ready", "start", "finish", "ideal_finish", "classes", "retransmits", "segments", "smoothed_rtt", "congestion_control", "pace_ratio", "grant_timed_out", "key", "reused", "wire_bytes")
     ID_FIELD_NUMBER: _ClassVar[int]
     SRC_FIELD_NUMBER: _ClassVar[int]
     DST_FIELD_NUMBER: _ClassVar[int]
@@ -451,6 +451,8 @@ class FlowRecord(_message.Message):
     PACE_RATIO_FIELD_NUMBER: _ClassVar[int]
     GRANT_TIMED_OUT_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
+    REUSED_FIELD_NUMBER: _ClassVar[int]
+    WIRE_BYTES_FIELD_NUMBER: _ClassVar[int]
     id: FlowId
     src: str
     dst: str
@@ -468,7 +470,9 @@ class FlowRecord(_message.Message):
     pace_ratio: float
     grant_timed_out: bool
     key: FiveTuple
-    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., src: _Optional[str] = ..., dst: _Optional[str] = ..., echelonflow: _Optional[str] = ..., bytes: _Optional[int] = ..., ready: _Optional[float] = ..., start: _Optional[float] = ..., finish: _Optional[float] = ..., ideal_finish: _Optional[float] = ..., classes: _Optional[_Iterable[_Union[ClassChange, _Mapping]]] = ..., retransmits: _Optional[int] = ..., segments: _Optional[int] = ..., smoothed_rtt: _Optional[float] = ..., congestion_control: _Optional[str] = ..., pace_ratio: _Optional[float] = ..., grant_timed_out: _Optional[bool] = ..., key: _Optional[_Union[FiveTuple, _Mapping]] = ...) -> None: ...
+    reused: bool
+    wire_bytes: float
+    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., src: _Optional[str] = ..., dst: _Optional[str] = ..., echelonflow: _Optional[str] = ..., bytes: _Optional[int] = ..., ready: _Optional[float] = ..., start: _Optional[float] = ..., finish: _Optional[float] = ..., ideal_finish: _Optional[float] = ..., classes: _Optional[_Iterable[_Union[ClassChange, _Mapping]]] = ..., retransmits: _Optional[int] = ..., segments: _Optional[int] = ..., smoothed_rtt: _Optional[float] = ..., congestion_control: _Optional[str] = ..., pace_ratio: _Optional[float] = ..., grant_timed_out: _Optional[bool] = ..., key: _Optional[_Union[FiveTuple, _Mapping]] = ..., reused: _Optional[bool] = ..., wire_bytes: _Optional[float] = ...) -> None: ...
 
 class ClassChange(_message.Message):
     __slots__ = ("at", "class_", "pace")
@@ -545,20 +549,22 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("policy", "hosts", "flows", "jobs", "scenario", "decisions")
+    __slots__ = ("policy", "hosts", "flows", "jobs", "scenario", "decisions", "notes")
     POLICY_FIELD_NUMBER: _ClassVar[int]
     HOSTS_FIELD_NUMBER: _ClassVar[int]
     FLOWS_FIELD_NUMBER: _ClassVar[int]
     JOBS_FIELD_NUMBER: _ClassVar[int]
     SCENARIO_FIELD_NUMBER: _ClassVar[int]
     DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     policy: str
     hosts: _containers.RepeatedCompositeFieldContainer[HostStatus]
     flows: _containers.RepeatedCompositeFieldContainer[FlowStatus]
     jobs: _containers.RepeatedScalarFieldContainer[str]
     scenario: str
     decisions: DecisionRecord
-    def __init__(self, policy: _Optional[str] = ..., hosts: _Optional[_Iterable[_Union[HostStatus, _Mapping]]] = ..., flows: _Optional[_Iterable[_Union[FlowStatus, _Mapping]]] = ..., jobs: _Optional[_Iterable[str]] = ..., scenario: _Optional[str] = ..., decisions: _Optional[_Union[DecisionRecord, _Mapping]] = ...) -> None: ...
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, policy: _Optional[str] = ..., hosts: _Optional[_Iterable[_Union[HostStatus, _Mapping]]] = ..., flows: _Optional[_Iterable[_Union[FlowStatus, _Mapping]]] = ..., jobs: _Optional[_Iterable[str]] = ..., scenario: _Optional[str] = ..., decisions: _Optional[_Union[DecisionRecord, _Mapping]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class HostStatus(_message.Message):
     __slots__ = ("host", "role", "attached")

@@ -1,0 +1,98 @@
+"""The order of change: from a decision to what hosts and switches are told, and when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from controller.coordinator.tracker import LiveFlow
+from controller.model.fabric import Path
+from controller.model.rule import FlowKey, FlowRule
+
+SAME_PACE = 1e-3
+"Relative difference below which a new pace repeats the old one."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a decision wants of one flow."""
+
+    flow: LiveFlow
+    "The flow."
+    class_: int
+    "0..7."
+    pace: float
+    "bit/s on the wire; 0 holds, inf is unpaced."
+    path: Path
+    "Links it takes."
+
+
+@dataclass(slots=True)
+class Changes:
+    """Four steps, in this order; each holds only differences from what is in force."""
+
+    first: list[Wanted] = field(default_factory=list)
+    "Hosts: holds, lower paces, and what needs no rule."
+    rules_before: list[FlowRule] = field(default_factory=list)
+    "Switches: new rules, other classes or paths, higher meters."
+    then: list[Wanted] = field(default_factory=list)
+    "Hosts: grants and higher paces that had to wait for the rules."
+    rules_after: list[FlowRule] = field(default_factory=list)
+    "Switches: lower meters."
+
+
+def order_changes(wanted: Sequence[Wanted], in_force: Mapping[FlowKey, FlowRule]) -> Changes:
+    """Meters are raised before the host's pace and lowered after it (design: order of change).
+
+    A flow on hold needs no rule: it sends nothing, and its rule goes in when it is granted.
+    """
+    changes = Changes()
+    for want in wanted:
+        needs_rule = want.pace > 0 and _rule_step(want, in_force, changes)
+        if not _repeats(want):
+            lowers = want.flow.setting is not None and want.pace < want.flow.setting[1]
+            (changes.then if needs_rule and not lowers else changes.first).append(want)
+    return changes
+
+
+def _rule_step(want: Wanted, in_force: Mapping[FlowKey, FlowRule], changes: Changes) -> bool:
+    """Queues the rule a flow lacks; returns whether the host must wait for it."""
+    key = want.flow.key
+    if key is None:
+        return False
+    rule = FlowRule(
+        key=key,
+        src_host=want.flow.src_host,
+        dst_host=want.flow.dst_host,
+        class_=want.class_,
+        path=want.path,
+        meter_rate=None if math.isinf(want.pace) else want.pace,
+    )
+    old = in_force.get(key)
+    if old is not None and (old.class_, old.path) == (rule.class_, rule.path):
+        before, after = _meter(old), _meter(rule)
+        if _close(before, after):
+            return False
+        if after < before:
+            changes.rules_after.append(rule)
+            return False
+    changes.rules_before.append(rule)
+    return True
+
+
+def _repeats(want: Wanted) -> bool:
+    if want.flow.setting is None:
+        return False
+    class_, pace = want.flow.setting
+    if want.pace == 0 and pace == 0:
+        return True  # on hold, the class says nothing
+    return class_ == want.class_ and _close(pace, want.pace)
+
+
+def _meter(rule: FlowRule) -> float:
+    return math.inf if rule.meter_rate is None else rule.meter_rate
+
+
+def _close(a: float, b: float) -> bool:
+    return a == b or abs(a - b) <= SAME_PACE * min(a, b)

@@ -1,0 +1,173 @@
+"""The decision loop: when flows start or end, the policy is asked and the differences are sent."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from controller.coordinator.changes import Changes, Wanted, order_changes
+from controller.coordinator.enforcer import FlowEnforcer
+from controller.coordinator.tracker import LiveFlow, Tracker
+from controller.model.rule import FlowKey, FlowRule, RuleError
+from controller.scheduling.classes import cut_classes
+from controller.scheduling.policy import Policy
+
+Tell = Callable[[int, Sequence[Wanted]], None]
+"Sends settings to a session, by its number."
+
+
+@dataclass(slots=True)
+class LoopStatistics:
+    """What the loop did, for the report."""
+
+    decisions: int = 0
+    "Times the policy was asked."
+    settings: int = 0
+    "Settings sent to hosts."
+    rules: int = 0
+    "Rules sent to switches."
+    refused: list[RuleError] = field(default_factory=list)
+    "What switches refused."
+    latencies: list[float] = field(default_factory=list)
+    "Seconds from each flow's ready time to its first setting."
+    decide_s: float = 0.0
+    "Seconds spent in the policy, in all."
+    apply_s: float = 0.0
+    "Seconds spent waiting for the switches, in all."
+
+
+class DecisionLoop:
+    """Asks `policy` about the flows of `tracker`, and carries the answer out.
+
+    Events that arrive within `debounce` seconds are decided together. Decisions are carried out
+    one after another, so that what is in force is known when the next is compared with it.
+    """
+
+    def __init__(
+        self,
+        tracker: Tracker,
+        policy: Policy,
+        enforcer: FlowEnforcer,
+        tell: Tell,
+        debounce: float,
+        note: Callable[[str], None],
+    ) -> None:
+        """`note` is told, in one line each, what a report must not hide."""
+        self.statistics = LoopStatistics()
+        self._tracker = tracker
+        self._policy = policy
+        self._enforcer = enforcer
+        self._tell = tell
+        self._debounce = debounce
+        self._note = note
+        self._event = asyncio.Event()
+        self._in_force: dict[FlowKey, FlowRule] = {}
+        self._gone: set[FlowKey] = set()
+
+    def wake(self) -> None:
+        """Something changed: decide soon."""
+        self._event.set()
+
+    def forget(self, key: FlowKey) -> None:
+        """A connection will carry nothing more: its rule goes with the next decision."""
+        self._gone.add(key)
+        self._event.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        valid_until = float("inf")
+        while True:
+            await self._next_event(valid_until)
+            self._event.clear()
+            valid_until = await self.decide()
+
+    async def decide(self) -> float:
+        """One decision, carried out: returns until when it is valid, in seconds."""
+        removed = sorted(self._gone & self._in_force.keys())
+        self._gone.clear()
+        if removed:
+            await self._set_rules(removed)
+        now = time.monotonic()
+        state, flows = self._tracker.state(now)
+        if not flows:
+            return float("inf")
+        decision = self._policy.decide(state)
+        classes = cut_classes(state, decision)
+        self.statistics.decisions += 1
+        self.statistics.decide_s += time.monotonic() - now
+        wanted = [
+            Wanted(flow, 0 if flow.refused else class_, pace, self._tracker.path(flow))
+            for flow, class_, pace in zip(
+                flows, classes.tolist(), np.asarray(decision.pace).tolist(), strict=True
+            )
+        ]
+        await self._carry_out(order_changes(wanted, self._in_force))
+        return decision.valid_until
+
+    async def clear(self) -> None:
+        """Takes every rule out of the switches."""
+        await self._set_rules(sorted(self._in_force))
+
+    async def _carry_out(self, changes: Changes) -> None:
+        self._tell_hosts(changes.first)
+        await self._set_rules(changes.rules_before)
+        self._tell_hosts(changes.then)
+        await self._set_rules(changes.rules_after)
+
+    def _tell_hosts(self, wanted: Iterable[Wanted]) -> None:
+        now = time.monotonic()
+        by_owner: dict[int, list[Wanted]] = {}
+        for want in wanted:
+            flow = want.flow
+            if self._tracker.flows.get(flow.name) is not flow:
+                continue  # finished while the switches were asked
+            if flow.refused:
+                want = Wanted(flow, 0, want.pace, want.path)
+            if flow.setting is None:
+                self.statistics.latencies.append(now - flow.ready)
+            self._tracker.told(flow, want.class_, want.pace, now)
+            by_owner.setdefault(flow.owner, []).append(want)
+        for owner, settings in by_owner.items():
+            self.statistics.settings += len(settings)
+            self._tell(owner, settings)
+
+    async def _set_rules(self, rules: Sequence[FlowRule | FlowKey]) -> None:
+        if not rules:
+            return
+        begun = time.monotonic()
+        errors = await self._enforcer.set_flows(rules)
+        self.statistics.apply_s += time.monotonic() - begun
+        self.statistics.rules += len(rules)
+        for rule in rules:
+            if isinstance(rule, FlowRule):
+                self._in_force[rule.key] = rule
+            else:
+                self._in_force.pop(rule, None)
+        if errors:
+            self._refused(errors)
+
+    def _refused(self, errors: Sequence[RuleError]) -> None:
+        self.statistics.refused += errors
+        by_key: dict[FlowKey | None, LiveFlow] = {
+            flow.key: flow for flow in self._tracker.flows.values()
+        }
+        for error in errors:
+            self._in_force.pop(error.key, None)
+            flow = by_key.get(error.key)
+            what = "a finished flow" if flow is None else "flow " + "/".join(map(str, flow.name))
+            self._note(f"{error.switch} refused the rule of {what}, now class 0: {error.reason}")
+            if flow is not None:
+                flow.refused = True
+
+    async def _next_event(self, valid_until: float) -> None:
+        """Waits for something to decide, then as long as further events may come with it."""
+        patience = None if valid_until == float("inf") else valid_until - time.monotonic()
+        try:
+            await asyncio.wait_for(self._event.wait(), patience)
+        except asyncio.TimeoutError:
+            return
+        await asyncio.sleep(self._debounce)

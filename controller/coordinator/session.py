@@ -1,0 +1,59 @@
+"""One attached host agent or framework client, as the coordinator sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from itertools import count
+
+from controller.api import coordinator_pb2 as api
+from controller.coordinator.changes import Wanted
+
+_numbers = count(1)
+
+
+class Session:
+    """Messages to one host go out in the order they are told."""
+
+    def __init__(self, hello: api.Hello) -> None:
+        self.number = next(_numbers)
+        "Unique in this process."
+        self.host = hello.host
+        self.role = hello.role
+        self.listen_port = hello.listen_port
+        self.kernel = dict(hello.kernel)
+        self._out: asyncio.Queue[api.ToHost | None] = asyncio.Queue()
+
+    def tell(self, message: api.ToHost) -> None:
+        """Sends a message; returns at once."""
+        self._out.put_nowait(message)
+
+    def tell_settings(self, wanted: Iterable[Wanted]) -> None:
+        """Sends new settings of flows this session announced."""
+        settings = api.Settings(
+            flows=[
+                api.FlowSetting(id=flow_id(want.flow.name), class_=want.class_, pace=want.pace)
+                for want in wanted
+            ]
+        )
+        self.tell(api.ToHost(settings=settings))
+
+    def close(self) -> None:
+        """Ends the stream once all that was told is out."""
+        self._out.put_nowait(None)
+
+    async def outgoing(self) -> AsyncIterator[api.ToHost]:
+        """What the stream carries to the host."""
+        while (message := await self._out.get()) is not None:
+            yield message
+
+
+def flow_id(name: tuple[str, int, str]) -> api.FlowId:
+    """A flow's name as a message."""
+    job, iteration, flow = name
+    return api.FlowId(job=job, iteration=iteration, flow=flow)
+
+
+def flow_name(message: api.FlowId) -> tuple[str, int, str]:
+    """A message as a flow's name."""
+    return (message.job, message.iteration, message.flow)
