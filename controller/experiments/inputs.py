@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,11 +45,33 @@ def read_problem(
     """
     loaded = load(path)
     fabric = _fabric(loaded.workload, loaded.topology, loaded.link_rate, topology, link_rate)
-    workload = _repeated(place(loaded.workload, fabric, placement, seed), iterations)
+    workload = repeated(place(loaded.workload, fabric, placement, seed), iterations)
     return Problem(workload, fabric, tuple(loaded.notes))
 
 
-def _repeated(workload: Workload, iterations: int | None) -> Workload:
+def stretched(workload: Workload, factor: float) -> Workload:
+    """Times and sizes multiplied by `factor`: the same contention, slower. Raises BadInput."""
+    if not 0 < factor < math.inf:
+        raise BadInput(f"--time-scale {factor}: expected a number above 0")
+    jobs = []
+    for placed in workload.jobs:
+        job = placed.job
+        slow = replace(
+            job,
+            tasks=tuple(replace(task, seconds=task.seconds * factor) for task in job.tasks),
+            flows=tuple(replace(flow, bytes=flow.bytes * factor) for flow in job.flows),
+            collectives=tuple(replace(c, bytes=c.bytes * factor) for c in job.collectives),
+            echelonflows=tuple(
+                replace(group, arrangement=tuple(a * factor for a in group.arrangement))
+                for group in job.echelonflows
+            ),
+        )
+        jobs.append(replace(placed, job=slow, arrival=placed.arrival * factor))
+    return replace(workload, jobs=tuple(jobs))
+
+
+def repeated(workload: Workload, iterations: int | None) -> Workload:
+    """Every job played that often; None leaves them as they are. Raises BadInput."""
     if iterations is None:
         return workload
     if iterations < 1:

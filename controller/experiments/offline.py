@@ -9,7 +9,7 @@ from controller.experiments.inputs import Problem
 from controller.experiments.summarize import predicted_summary
 from controller.experiments.summary import Summary
 from controller.model.errors import BadInput
-from controller.model.record import Played
+from controller.model.record import JobRecord, Played
 from controller.scheduling.policy import Policy
 from controller.scheduling.registry import policy as named_policy
 from controller.simulator.alone import alone_times
@@ -49,7 +49,14 @@ def play(
         result = simulate(problem.workload, problem.fabric, policy, model)
         played[policy.name] = result.played
         summary.scenarios.append(
-            predicted_summary(problem.workload.name, policy.name, model, result.played, alone)
+            predicted_summary(
+                problem.workload.name,
+                policy.name,
+                model,
+                result.played,
+                alone,
+                JobRecord.iteration_times,
+            )
         )
     summary.wall_s = time.monotonic() - began
     return summary, played

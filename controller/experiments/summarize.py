@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from controller.experiments.summary import JobSummary, ScenarioSummary
@@ -19,10 +19,14 @@ def predicted_summary(
     model: str,
     predicted: Played,
     alone: dict[str, float],
+    times: Callable[[JobRecord], Sequence[float]],
     bound: float | None = None,
 ) -> ScenarioSummary:
-    """A scenario that was only simulated. `alone`: job -> seconds of an iteration on idle links."""
-    jobs = [_predicted_job(job, alone[job.job]) for job in predicted.jobs]
+    """A scenario that was only simulated. `alone`: job -> seconds of an iteration on idle links.
+
+    `times` picks the iterations that enter a job's mean: `counted`, as live, or all of them.
+    """
+    jobs = [_predicted_job(job, times(job), alone[job.job]) for job in predicted.jobs]
     return ScenarioSummary(
         name=name,
         policy=policy,
@@ -72,8 +76,8 @@ def mean_coflow_completion(played: Played) -> float | None:
     return fmean(times) if times else None
 
 
-def _predicted_job(job: JobRecord, alone: float) -> JobSummary:
-    mean = fmean(counted(job))
+def _predicted_job(job: JobRecord, times: Sequence[float], alone: float) -> JobSummary:
+    mean = fmean(times)
     return JobSummary(
         job=job.job,
         iterations=len(job.iteration_ends),

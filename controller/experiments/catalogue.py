@@ -1,0 +1,97 @@
+"""What can be run live: the built-in scenarios or the user's own file, on the fabric asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from controller.experiments import scenarios as built
+from controller.experiments.inputs import repeated, stretched
+from controller.experiments.offline import DEFAULT_POLICIES
+from controller.experiments.run import Prediction, predict
+from controller.experiments.scenarios import Scenario
+from controller.model import Fabric, Workload
+from controller.model.errors import BadInput
+from controller.model.fabrics import parse_topology
+from controller.model.units import parse_rate
+from controller.profiles.load import load, load_fabric
+from controller.profiles.placement import place
+from controller.scheduling.registry import policy as named_policy
+from topologies.emulation import best_target
+
+TOPOLOGY = "leaf-spine:2x2x4"
+"2 leaves, 2 spines, 8 hosts: the core carries half of what the hosts can send."
+LINK_RATE = {"embedded": "40mbit", "bmv2": "10mbit"}
+"What each target carries on two cores with room to spare."
+SCENARIOS = ("figure2", "two-pipelines", "training")
+
+
+def live_fabric(
+    topology: str | None, link_rate: str | None, target: str | None
+) -> tuple[Fabric, str]:
+    """The fabric to build and the kind of switch to build it from. Raises BadInput."""
+    chosen = target or best_target()
+    if chosen not in LINK_RATE:
+        raise BadInput(f"--target {chosen}: expected {' or '.join(LINK_RATE)}")
+    rate = parse_rate(link_rate or LINK_RATE[chosen])
+    name = topology or TOPOLOGY
+    if ":" in name:
+        return parse_topology(name, rate), chosen
+    return load_fabric(Path(name), rate), chosen
+
+
+def built_in(
+    names: Sequence[str] | None,
+    fabric: Fabric,
+    unit_s: float,
+    iterations: int | None,
+    time_scale: float,
+) -> list[Scenario]:
+    """The scenarios of `make run`, all or those named. Raises BadInput."""
+    chosen = list(dict.fromkeys(names or SCENARIOS))
+    for name in chosen:
+        if name not in SCENARIOS:
+            raise BadInput(f"--scenario {name}: expected {', '.join(SCENARIOS)}")
+    rate = fabric.host_rate
+    found = []
+    for name in chosen:
+        if name == "figure2":
+            found.append(built.figure2(unit_s, rate))
+        elif name == "two-pipelines":
+            found.append(built.two_pipelines(unit_s, rate))
+        else:
+            found.append(built.training(fabric))
+    return [
+        replace(one, workload=place(repeated(_stretched(one, time_scale), iterations), fabric))
+        for one in found
+    ]
+
+
+def of_file(
+    path: Path,
+    fabric: Fabric,
+    placement: str,
+    seed: int,
+    iterations: int | None,
+    time_scale: float,
+    coflows: int | None = None,
+) -> list[Scenario]:
+    """The user's own workload as a scenario. Raises BadInput."""
+    loaded = load(path, coflows=coflows)
+    workload = repeated(stretched(loaded.workload, time_scale), iterations)
+    workload = place(workload, fabric, placement, seed)
+    return [Scenario(workload.name, f"Your own: {path.name}", workload)]
+
+
+def predictions(
+    scenarios: Sequence[Scenario], policies: Sequence[str] | None, fabric: Fabric
+) -> list[Prediction]:
+    """Everything that will be played, predicted. Raises BadInput for an unknown policy."""
+    names = list(dict.fromkeys(policies or DEFAULT_POLICIES))
+    return predict(scenarios, [named_policy(name) for name in names], fabric)
+
+
+def _stretched(scenario: Scenario, factor: float) -> Workload:
+    """The paper's scenarios have a time unit of their own."""
+    return scenario.workload if scenario.time_unit_s else stretched(scenario.workload, factor)

@@ -1,0 +1,25 @@
+"""What was pinned during a run, for `summary.json` and the report."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from controller.coordinator.client import LiveResult
+from topologies.shaping import FRAME_BYTES, PORT_QUEUE_FRAMES, host_leaf
+
+
+def settings_of(target: str, result: LiveResult) -> dict[str, Any]:
+    """Alike under every policy: congestion control, sysctls, queues; and the versions."""
+    used = sorted({flow.congestion_control for flow in result.raw.flows if flow.congestion_control})
+    return {
+        "congestion_control": ", ".join(used),
+        **{f"sysctl {name}": value for name, value in sorted(result.raw.kernel.items())},
+        "port queue": f"{PORT_QUEUE_FRAMES} frames of {FRAME_BYTES} bytes a class",
+        "host queue": host_leaf(),
+        "target": target,
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "echelon": version("echelon"),
+    }
