@@ -35,7 +35,7 @@ def jobs(draw: st.DrawFn) -> Job:
             how = draw(st.sampled_from([a for a in ALGORITHMS if supported(what, a)]))
             who = tuple(draw(st.lists(worker, min_size=1, max_size=4, unique=True)))
             collectives.append(Collective(id_, what, how, who, draw(sizes), after))
-    groups = []
+    groups: list[EchelonFlow] = []
     if flows and draw(st.booleans()):
         offsets = draw(st.lists(st.floats(-1e3, 1e3), min_size=len(flows), max_size=len(flows)))
         groups = [EchelonFlow(draw(words), tuple(f.id for f in flows), (0.0, *offsets[1:]))]
