@@ -110,10 +110,16 @@ class Decision:
 class Policy(Protocol):
     """A scheduling algorithm: a pure function of the state."""
 
-    name: str
-    local: bool
-    """Whether a decision about a flow depends only on flows that share a link or an EchelonFlow
-    with it, directly or through others: then those may be decided without the rest."""
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+        ...
+
+    @property
+    def local(self) -> bool:
+        """Whether a decision about a flow depends only on flows that share a link or an
+        EchelonFlow with it, directly or through others: then those may be decided alone."""
+        ...
 
     def decide(self, state: NetworkState) -> Decision:
         """Ranks and rates for every active flow. Never changes `state`."""

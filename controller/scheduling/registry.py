@@ -11,6 +11,7 @@ from controller.scheduling.crux import Crux
 from controller.scheduling.echelon import Echelon
 from controller.scheduling.echelon_edf import EchelonEdf
 from controller.scheduling.echelon_paper import EchelonPaper
+from controller.scheduling.echelon_search import read_spelled
 from controller.scheduling.edf import Edf
 from controller.scheduling.fair import Fair
 from controller.scheduling.fifo import Fifo
@@ -35,8 +36,25 @@ POLICIES: dict[str, Callable[[], Policy]] = {
 }
 
 
+SEARCH = "echelon-search"
+
+
 def policy(name: str) -> Policy:
-    """A fresh policy. Raises BadInput that lists the names there are."""
+    """A fresh policy. Raises BadInput that lists the names there are.
+
+    `echelon-search` alone is no policy yet: `echelon_search.search` makes one by playing a
+    workload, and `echelon-search:{...}`, an order it has spelled, is read back here.
+    """
+    kind, _, order = name.partition(":")
+    if kind == SEARCH and order:
+        return read_spelled(order, policy)
+    if kind == SEARCH:
+        raise BadInput(f"{SEARCH} finds its order by playing a workload: hand it one to play")
     if name not in POLICIES:
-        raise BadInput(f"no policy is called {name!r}; there are {', '.join(POLICIES)}")
+        raise BadInput(f"no policy is called {name!r}; there are {', '.join(names())}")
     return POLICIES[name]()
+
+
+def names() -> list[str]:
+    """All names a user may give, the search included."""
+    return [*POLICIES, SEARCH]

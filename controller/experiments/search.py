@@ -1,0 +1,44 @@
+"""Lets `echelon-search` play a workload on the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.experiments.inputs import Problem
+from controller.model.fabric import Fabric
+from controller.model.job import Workload
+from controller.scheduling.echelon_search import Adopted, FixedOrder, Found, Outcome, search
+from controller.scheduling.policy import Policy
+from controller.scheduling.registry import POLICIES
+from controller.simulator.alone import alone_times
+from controller.simulator.simulate import plans_of, simulate
+
+BUDGET = 200
+"Plays beyond those of the baselines."
+
+
+def search_policy(problem: Problem, model: str, seed: int) -> FixedOrder | Adopted:
+    """The policy that `echelon-search` finds for a workload on its fabric.
+
+    Its `spelled` is a policy name that another process can be given.
+    """
+    return searched(problem.workload, problem.fabric, model, seed=seed).policy
+
+
+def searched(
+    workload: Workload,
+    fabric: Fabric,
+    model: str,
+    baselines: Iterable[str] = tuple(POLICIES),
+    budget: int = BUDGET,
+    seed: int = 0,
+) -> Found:
+    """Search with the simulator as the player; the cost is the mean slowdown under `model`."""
+    alone = alone_times(workload, fabric)
+
+    def player(policy: Policy) -> Outcome:
+        result = simulate(workload, fabric, policy, model, records=False)
+        return Outcome(result.mean_slowdown(alone), result.slowdowns(alone))
+
+    items = {plan.job.name: len(plan.group_names) for plan in plans_of(workload, fabric)}
+    return search(player, [POLICIES[name]() for name in baselines], items, budget, seed)

@@ -1,0 +1,241 @@
+"""`echelon-search`: a fixed order of jobs and EchelonFlows, found by playing the workload."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from controller.model.errors import BadInput
+from controller.scheduling import ranks, rates
+from controller.scheduling.policy import Decision, Ints, NetworkState, Policy
+
+Item = tuple[str, int]
+"A job and the place of an EchelonFlow in it; -1 stands for all of the job's that are not named."
+WHOLE = -1
+SMOOTH, IN_ORDER = "smooth", "in-order"
+
+
+@dataclass(frozen=True)
+class FixedOrder:
+    """What the search finds, as a pure policy: levels first, then `echelon`'s rank within one.
+
+    Source: ours. Complexity: O(n log n + path entries) for n flows. Tie rule: as `echelon`; a job
+    that has no level stands on level 0.
+    """
+
+    level: Mapping[Item, int] = field(default_factory=dict)
+    "Level of every item, smaller is served first."
+    rule: str = SMOOTH
+    "Within an EchelonFlow: the smooth rule, or in order of ideal finish."
+    name: str = "echelon-search"
+    local: bool = True
+
+    def decide(self, state: NetworkState) -> Decision:
+        """Ranks of EchelonFlows, and a rate for every flow."""
+        formed = ranks.formation(state)
+        key = ranks.gamma(state, formed) / state.group_weight
+        by_key = ranks.positions(ranks.ordered(key, state.group_tie))
+        order = np.lexsort((by_key, self._levels(state)))
+        if self.rule == SMOOTH:
+            return rates.by_group(state, order, rates.smooth(state, formed, order))
+        flows = rates.group_by_group(formed, order)
+        return rates.by_flow(flows, rates.in_order(state, flows))
+
+    def _levels(self, state: NetworkState) -> Ints:
+        names = [job.name for job in state.jobs]
+        whole = [self.level.get((name, WHOLE), 0) for name in names]
+        return np.array(
+            [
+                self.level.get((names[job], index), whole[job])
+                for job, index in zip(
+                    state.group_job.tolist(), state.group_index.tolist(), strict=True
+                )
+            ],
+            np.int64,
+        )
+
+    @property
+    def spelled(self) -> str:
+        """The order as a policy name that `registry.policy` reads, to hand to another process."""
+        items = sorted((job, index, level) for (job, index), level in self.level.items())
+        return f"{self.name}:{json.dumps({'rule': self.rule, 'levels': items})}"
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """A baseline that no order tried has beaten, under the search's name."""
+
+    policy: Policy
+    "The baseline."
+    name: str = "echelon-search"
+
+    @property
+    def local(self) -> bool:
+        """As the baseline."""
+        return self.policy.local
+
+    def decide(self, state: NetworkState) -> Decision:
+        """As the baseline."""
+        return self.policy.decide(state)
+
+    @property
+    def spelled(self) -> str:
+        """A policy name that `registry.policy` reads, to hand to another process."""
+        return f"{self.name}:{json.dumps({'as': self.policy.name})}"
+
+
+def read_spelled(text: str, named: Callable[[str], Policy]) -> FixedOrder | Adopted:
+    """The policy of `spelled`, given what follows its name. `named` makes a baseline by name.
+
+    Raises BadInput.
+    """
+    try:
+        read = json.loads(text)
+        if "as" in read:
+            return Adopted(named(read["as"]))
+        levels = {(str(job), int(index)): int(level) for job, index, level in read["levels"]}
+        rule = {SMOOTH: SMOOTH, IN_ORDER: IN_ORDER}[read["rule"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{text!r} is no order that echelon-search wrote ({error})") from None
+    return FixedOrder(levels, rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a workload went under a policy."""
+
+    cost: float
+    "What the search makes small: the mean slowdown."
+    slowdown: Mapping[str, float]
+    "Job -> slowdown."
+
+
+Player = Callable[[Policy], Outcome]
+"Plays a workload under a policy. Handed in, so that scheduling needs no simulator."
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search ends with."""
+
+    policy: FixedOrder | Adopted
+    "The best policy: an order, or the baseline that no order tried has beaten."
+    outcome: Outcome
+    "How it went."
+    baseline: str
+    "The best baseline."
+    baseline_cost: float
+    "Its cost: `outcome.cost` is never above it."
+    evaluations: int
+    "How often a workload was played."
+
+
+def search(
+    player: Player,
+    baselines: Iterable[Policy],
+    items: Mapping[str, int],
+    budget: int = 200,
+    seed: int = 0,
+) -> Found:
+    """Search the orders of jobs and EchelonFlows for the least cost; seeded, deterministic.
+
+    `items` gives the number of EchelonFlows of every job. Plays each baseline, then, from the
+    order of jobs that each baseline served best to worst, and from no order, under both rules
+    within an EchelonFlow; then improves the best by local moves: a job or one of its EchelonFlows
+    moves to another's level or just before or after it, or two jobs change places. At most
+    `budget` plays beyond the baselines. A result is never worse than the best baseline.
+
+    Source: ours (algorithms.md, section 4); hill climbing with plateau moves.
+    """
+    played = {policy.name: (policy, player(policy)) for policy in baselines}
+    if not played:
+        raise BadInput("the search needs at least one baseline to start from")
+    best_name = min(played, key=lambda name: played[name][1].cost)
+    climb = _Climb(player, dict(items), budget, np.random.default_rng(seed))
+    climb.consider({}, SMOOTH)
+    climb.consider({}, IN_ORDER)
+    for _, outcome in sorted(played.values(), key=lambda entry: entry[1].cost):
+        jobs = sorted(items, key=lambda job: outcome.slowdown[job])  # stable: ties as listed
+        for rule in (SMOOTH, IN_ORDER):
+            climb.consider({(job, WHOLE): k for k, job in enumerate(jobs)}, rule)
+    climb.run()
+    baseline, outcome = played[best_name]
+    evaluations = len(played) + climb.evaluations
+    if climb.best is not None and climb.best.cost < outcome.cost:
+        order = FixedOrder(climb.level, climb.rule)
+        return Found(order, climb.best, best_name, outcome.cost, evaluations)
+    return Found(Adopted(baseline), outcome, best_name, outcome.cost, evaluations)
+
+
+@dataclass
+class _Climb:
+    """The order the search stands on, and how it moves."""
+
+    player: Player
+    items: dict[str, int]
+    budget: int
+    random: np.random.Generator
+    level: dict[Item, int] = field(default_factory=dict)
+    rule: str = SMOOTH
+    best: Outcome | None = None
+    evaluations: int = 0
+    _tried: set[tuple[object, ...]] = field(default_factory=set)
+
+    def consider(self, level: dict[Item, int], rule: str) -> None:
+        """Play an order unless it was played before; stand on it if it is no worse."""
+        level = _compact(level)
+        key = (rule, *sorted(level.items()))
+        if key in self._tried or self.evaluations >= self.budget:
+            return
+        self._tried.add(key)
+        self.evaluations += 1
+        outcome = self.player(FixedOrder(level, rule))
+        if self.best is None or outcome.cost <= self.best.cost:
+            self.level, self.rule, self.best = level, rule, outcome
+
+    def run(self) -> None:
+        """Move until the budget is spent, or moves lead nowhere new."""
+        idle = 0
+        while self.evaluations < self.budget and idle < 200:
+            before = self.evaluations
+            self.consider(*self._moved())
+            idle = idle + 1 if self.evaluations == before else 0
+
+    def _moved(self) -> tuple[dict[Item, int], str]:
+        # Levels are doubled, so that there is room before and after each.
+        level = {(job, WHOLE): 2 * self.level.get((job, WHOLE), 0) for job in self.items}
+        level |= {item: 2 * place for item, place in self.level.items()}
+        kind = self.random.random()
+        if kind < 0.1:
+            return level, IN_ORDER if self.rule == SMOOTH else SMOOTH
+        item = self._item()
+        other = self._item() if kind < 0.3 else (self._job(), WHOLE)
+        if kind < 0.5 and item[1] == WHOLE and other[1] == WHOLE:
+            level[item], level[other] = level[other], level[item]
+        else:
+            target = level.get(other, level[other[0], WHOLE])
+            level[item] = target + int(self.random.integers(-1, 2))
+        return level, self.rule
+
+    def _job(self) -> str:
+        names = list(self.items)
+        return names[int(self.random.integers(len(names)))]
+
+    def _item(self) -> Item:
+        job = self._job()
+        if self.items[job] < 2 or self.random.random() < 0.6:
+            return job, WHOLE
+        return job, int(self.random.integers(self.items[job]))
+
+
+def _compact(level: Mapping[Item, int]) -> dict[Item, int]:
+    """The same order on levels 0, 1, 2, ...; an EchelonFlow on its job's level is not named."""
+    place = {value: k for k, value in enumerate(sorted(set(level.values()) or {0}))}
+    return {
+        (job, index): place[value]
+        for (job, index), value in level.items()
+        if index == WHOLE or value != level.get((job, WHOLE))
+    }
