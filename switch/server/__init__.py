@@ -1,0 +1,1 @@
+"""The P4Runtime server of the switch: gRPC in front, `switch.dataplane` behind."""
