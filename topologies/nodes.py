@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -28,6 +29,9 @@ HOST_SYSCTLS = {
 
 WMEM_BYTES = 1 << 22
 "Send buffer of BMv2's ports: all queues of a port must fit, or one full queue blocks BMv2's only transmit thread."
+
+FIRST_PORT = 50050
+"Switch 1 listens on the next port, if nobody else does."
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -153,7 +157,7 @@ class EmbeddedSwitch(P4Switch):
             *("-m", "switch"),
             *self._options(ports),
             *rates,
-            *("--queue-packets", str(PORT_QUEUE_FRAMES)),
+            *("--queue-limit", str(PORT_QUEUE_FRAMES)),
             *self._target_options(),
         ]
 
@@ -162,12 +166,16 @@ class Bmv2Switch(P4Switch):
     """`simple_switch_grpc`: tc shapes and orders what leaves its ports."""
 
     def command(self, ports: dict[int, P4Interface]) -> list[str]:
-        """`simple_switch_grpc`, silent."""
-        ipc = current().file(f"{self.name}.ipc")
+        """`simple_switch_grpc`, silent; builds differ in what they listen on besides gRPC."""
+        extra = {
+            "--notifications-addr": f"ipc://{current().file(f'{self.name}.ipc')}",
+            "--thrift-port": free_address(9040 - FIRST_PORT + self.device_id).rpartition(":")[2],
+        }
+        known = bmv2_help()
         return [
             "simple_switch_grpc",
             *("--log-level", "off"),
-            *("--notifications-addr", f"ipc://{ipc}"),
+            *(word for option, value in extra.items() if option in known for word in (option, value)),
             *self._options(ports),
             *self._target_options(),
         ]
@@ -183,10 +191,20 @@ class Bmv2Switch(P4Switch):
         return [*super().link_setup(interface), *tc_lines(tree)]
 
 
+@cache
+def bmv2_help() -> str:
+    """What `simple_switch_grpc --help` says; empty where it is not on PATH."""
+    if which("simple_switch_grpc") is None:
+        return ""
+    done = subprocess.run(
+        ["simple_switch_grpc", "--help"], capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
 def bmv2_usable() -> bool:
     """Whether simple_switch_grpc is on PATH and knows --priority-queues."""
-    path = which("simple_switch_grpc")
-    return path is not None and b"priority-queues" in Path(path).resolve().read_bytes()
+    return "--priority-queues" in bmv2_help()
 
 
 def environment_python() -> str:
@@ -203,11 +221,11 @@ def environment_python() -> str:
 
 
 def free_address(number: int) -> str:
-    """127.0.0.1:PORT that nobody listens on: 50050 + number if free, as P4Runtime tools expect."""
+    """127.0.0.1:PORT that nobody listens on: 50050 + number if free, since P4Runtime tools try 50051 first."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", 50050 + number))
+            probe.bind(("127.0.0.1", FIRST_PORT + number))
         except OSError:
             probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"

@@ -26,7 +26,9 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 def load_network(path: FilePath) -> Network:
     """Read a network description, YAML or JSON. Raises BadInput, which names the file and the key."""
     try:
-        document = msgspec.yaml.decode(path.read_bytes(), type=_Document)
+        text = path.read_bytes()
+        decode = msgspec.json.decode if text.startswith(b"{") else msgspec.yaml.decode
+        document = decode(text, type=_Document)
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
     except msgspec.MsgspecError as error:
@@ -77,4 +79,7 @@ def _check(path: FilePath, network: Network) -> None:
             except ValueError as error:
                 fail(f"hosts.{host.name}", str(error))
         if host.switch not in switches or host.port not in switches[host.switch].host_ports:
-            fail(f"hosts.{host.name}", f"port {host.port} of {host.switch} is not one of its host_ports")
+            fail(
+                f"hosts.{host.name}",
+                f"port {host.port} of {host.switch} is not one of its host_ports",
+            )
