@@ -16,7 +16,7 @@ def print_summary(summary: Summary, console: Console) -> None:
         console.print(_measured(name, scenarios) if measured else _predicted(name, scenarios))
         for scenario in scenarios:
             for check in scenario.checks:
-                console.print(f"  [yellow]{scenario.policy}: {check}[/yellow]")
+                console.print(f"  {scenario.policy}: {check}", style="yellow", markup=False)
 
 
 def difference(measured: float | None, predicted: float) -> str:
