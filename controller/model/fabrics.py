@@ -77,7 +77,7 @@ def parse_topology(text: str, rate: float, oversubscription: float | None = None
     if all(count.isdigit() for count in counts):
         numbers = [int(count) for count in counts]
         if kind == "leaf-spine" and len(numbers) == 3:
-            return leaf_spine(*numbers, rate=rate, oversubscription=oversubscription)
+            return leaf_spine(numbers[0], numbers[1], numbers[2], rate, oversubscription)
         if oversubscription is None and kind == "big-switch" and len(numbers) == 1:
             return big_switch(numbers[0], rate)
         if oversubscription is None and kind == "fat-tree" and len(numbers) == 1:

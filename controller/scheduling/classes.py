@@ -30,7 +30,8 @@ def cut_classes(state: NetworkState, decision: Decision, classes: int = CLASSES)
     order = np.argsort(decision.rank, kind="stable")
     depth = depths(order, decision.rank, state.path_start, state.path_links, len(state.capacity))
     if depth.max() < classes:
-        return classes - 1 - depth
+        top: Ints = classes - 1 - depth
+        return top
     weight = np.where(decision.pace > 0.0, state.remaining, 0.0)
     run, cost = _cut(state, depth, weight, classes)
     if cost > 0.0:
@@ -86,7 +87,8 @@ def _equal_shares(place: Ints, weight: Floats, places: int) -> Ints:
     """(places,) which of at most `PLACES` shares, equal in bytes, each place falls into."""
     cumulated = np.cumsum(np.bincount(place, weight, places))
     share = np.floor(PLACES * (1 - 1e-12) * cumulated / max(cumulated[-1], 1e-300))
-    return np.unique(share, return_inverse=True)[1].astype(np.int64)
+    bucket: Ints = np.unique(share, return_inverse=True)[1].astype(np.int64)
+    return bucket
 
 
 @compiled

@@ -8,7 +8,7 @@ from controller.model.check import require_valid
 from controller.model.collectives import expand
 from controller.model.errors import BadInput
 from controller.model.fabric import Fabric
-from controller.model.job import Job, PlacedJob
+from controller.model.job import Flow, Job, PlacedJob, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ def compile_job(
     dst_worker = [row[flow.dst] for flow in job.flows]
     task_worker = [row[task.worker] for task in job.tasks]
     computing = set(task_worker)
-    holds = [(worker,) for worker in task_worker] + [
+    holds: list[tuple[int, ...]] = [(worker,) for worker in task_worker]
+    holds += [
         (dst,) if src in computing or src == dst else (dst, src)
         for src, dst in zip(src_worker, dst_worker, strict=True)
     ]
@@ -111,7 +112,7 @@ def _edges(
     job: Job, task_worker: list[int], src_worker: list[int]
 ) -> tuple[list[int], list[list[int]], list[list[int]]]:
     """`needs`, `frees` and `begins` of the plan; the tasks of one worker form a chain."""
-    nodes = [*job.tasks, *job.flows]
+    nodes: list[Task | Flow] = [*job.tasks, *job.flows]
     number = {node.id: i for i, node in enumerate(nodes)}
     needs = [0] * len(nodes)
     frees: list[list[int]] = [[] for _ in nodes]

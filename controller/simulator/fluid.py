@@ -132,7 +132,7 @@ class FluidNetwork:
     def _touch(self, number: int | np.int64) -> None:
         """The part is no more; its flows wait for `settle`. -1 is no part."""
         if number >= 0:
-            part = self._touched[number] = self._parts.pop(number)
+            part = self._touched[int(number)] = self._parts.pop(int(number))
             self._part_of_link[part.links] = -1
             self._part_of_group[part.groups] = -1
 

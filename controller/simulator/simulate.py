@@ -37,9 +37,22 @@ def simulate(
     run, `WorkFailed` when a flow never gets a rate.
     """
     plans = plans_of(workload, fabric, iterations)
+    return play(plans, fabric, policy, model, routing, workload.name, records)
+
+
+def play(
+    plans: list[JobPlan],
+    fabric: Fabric,
+    policy: Policy,
+    model: str = "ideal",
+    routing: Routing | None = None,
+    name: str = "workload",
+    records: bool = True,
+) -> SimulationResult:
+    """`simulate` for jobs that are compiled already (`plans_of`), to be played again and again."""
     recorder = Recorder(plans, records)
     _Simulation(plans, fabric, policy, model, routing, recorder).run()
-    return recorder.result(workload.name, policy.name, model)
+    return recorder.result(name, policy.name, model)
 
 
 def plans_of(workload: Workload, fabric: Fabric, iterations: int | None = None) -> list[JobPlan]:
