@@ -86,8 +86,9 @@ class Agent:
                     self._tell(api.FromHost(ping=api.Ping(sent=time.monotonic())))
         elif kind == "pong":
             self._clock.learn(message.pong.sent, message.pong.now, time.monotonic())
+        elif kind == "connect" and replay is not None:
+            replay.connect()
         elif kind == "plan":
-            self._stop(receiver)
             self._replay = Replay(
                 message.plan,
                 (self._welcome.ipv4, self._welcome.ipv6),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -16,6 +17,12 @@ from host_agent.sender import OutgoingFlow, Sent
 
 FlowName = tuple[str, int, str]
 "Job, iteration, id."
+
+Pair = tuple[str, str, str]
+"Job, sending worker, receiving worker."
+
+OPEN_AHEAD = 8
+"Connections opened before the start for each pair of workers, at most one a flow."
 
 Report = Callable[[api.FromHost], None]
 
@@ -56,6 +63,14 @@ class Replay:
         self._running: set[asyncio.Task[None]] = set()
         receiver.set_ack_class(plan.transport.ack_class)
 
+    def connect(self) -> None:
+        """Opens connections before time counts, then says so.
+
+        A SYN lost in a full queue is repeated after a second: under policies that let queues
+        fill, that would be measured instead of the policy.
+        """
+        self._spawn(self._open_all())
+
     def start(self, at: float) -> None:
         """Plays from the moment `at` on; every failure is reported, none is raised."""
         for worker in self._plan.workers:
@@ -93,6 +108,20 @@ class Replay:
         for task in self._running:
             task.cancel()
         self._pool.close()
+
+    async def _open_all(self) -> None:
+        opened: Counter[Pair] = Counter()
+        connections = []
+        for worker in self._plan.workers:
+            for send in worker.sends:
+                pair = _pair(worker, send)
+                if send.dst_ip and opened[pair] < OPEN_AHEAD:
+                    opened[pair] += 1
+                    connection = self._connection(send)
+                    connections.append(connection.connect())
+                    self._pool.give_back(pair, connection)
+        await asyncio.gather(*connections)
+        self._report(api.FromHost(connected=api.Connected(scenario=self.scenario)))
 
     async def _work(self, worker: api.WorkerPlan, begin: float) -> None:
         turns = [asyncio.get_running_loop().create_future() for _ in range(worker.iterations)]
@@ -144,7 +173,7 @@ class Replay:
             self._tell_ready(name, ready, None)
             self.arrived(send.number, iteration, send.bytes, ready)
             return
-        pair = (worker.job, worker.worker, send.dst_worker)
+        pair = _pair(worker, send)
         connection = self._pool.take(pair) or self._connection(send)
         reused = connection.flows > 0
         connection.flows += 1
@@ -219,6 +248,10 @@ class Replay:
 
     def _fail(self, message: str) -> None:
         self._report(api.FromHost(error=api.HostError(message=f"{self.scenario}: {message}")))
+
+
+def _pair(worker: api.WorkerPlan, send: api.SendPlan) -> Pair:
+    return (worker.job, worker.worker, send.dst_worker)
 
 
 def _id(name: FlowName) -> api.FlowId:

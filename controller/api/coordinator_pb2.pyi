@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class FromHost(_message.Message):
-    __slots__ = ("hello", "ping", "plan_ready", "flow_ready", "flow_progress", "flow_received", "flow_sent", "task_done", "error", "flow_closed")
+    __slots__ = ("hello", "ping", "plan_ready", "flow_ready", "flow_progress", "flow_received", "flow_sent", "task_done", "error", "flow_closed", "connected")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     PING_FIELD_NUMBER: _ClassVar[int]
     PLAN_READY_FIELD_NUMBER: _ClassVar[int]
@@ -18,6 +18,7 @@ class FromHost(_message.Message):
     TASK_DONE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     FLOW_CLOSED_FIELD_NUMBER: _ClassVar[int]
+    CONNECTED_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     ping: Ping
     plan_ready: PlanReady
@@ -28,7 +29,8 @@ class FromHost(_message.Message):
     task_done: TaskDone
     error: HostError
     flow_closed: FlowClosed
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., plan_ready: _Optional[_Union[PlanReady, _Mapping]] = ..., flow_ready: _Optional[_Union[FlowReady, _Mapping]] = ..., flow_progress: _Optional[_Union[FlowProgress, _Mapping]] = ..., flow_received: _Optional[_Union[FlowReceived, _Mapping]] = ..., flow_sent: _Optional[_Union[FlowSent, _Mapping]] = ..., task_done: _Optional[_Union[TaskDone, _Mapping]] = ..., error: _Optional[_Union[HostError, _Mapping]] = ..., flow_closed: _Optional[_Union[FlowClosed, _Mapping]] = ...) -> None: ...
+    connected: Connected
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., plan_ready: _Optional[_Union[PlanReady, _Mapping]] = ..., flow_ready: _Optional[_Union[FlowReady, _Mapping]] = ..., flow_progress: _Optional[_Union[FlowProgress, _Mapping]] = ..., flow_received: _Optional[_Union[FlowReceived, _Mapping]] = ..., flow_sent: _Optional[_Union[FlowSent, _Mapping]] = ..., task_done: _Optional[_Union[TaskDone, _Mapping]] = ..., error: _Optional[_Union[HostError, _Mapping]] = ..., flow_closed: _Optional[_Union[FlowClosed, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("host", "role", "protocol", "listen_port", "boot_id", "kernel")
@@ -60,6 +62,12 @@ class Ping(_message.Message):
     def __init__(self, sent: _Optional[float] = ...) -> None: ...
 
 class PlanReady(_message.Message):
+    __slots__ = ("scenario",)
+    SCENARIO_FIELD_NUMBER: _ClassVar[int]
+    scenario: str
+    def __init__(self, scenario: _Optional[str] = ...) -> None: ...
+
+class Connected(_message.Message):
     __slots__ = ("scenario",)
     SCENARIO_FIELD_NUMBER: _ClassVar[int]
     scenario: str
@@ -180,7 +188,7 @@ class FlowClosed(_message.Message):
     def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ...) -> None: ...
 
 class ToHost(_message.Message):
-    __slots__ = ("welcome", "pong", "plan", "start", "settings", "item_done", "stop")
+    __slots__ = ("welcome", "pong", "plan", "start", "settings", "item_done", "stop", "connect")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
@@ -188,6 +196,7 @@ class ToHost(_message.Message):
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     ITEM_DONE_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
+    CONNECT_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     pong: Pong
     plan: Plan
@@ -195,7 +204,8 @@ class ToHost(_message.Message):
     settings: Settings
     item_done: ItemDone
     stop: Stop
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., start: _Optional[_Union[Start, _Mapping]] = ..., settings: _Optional[_Union[Settings, _Mapping]] = ..., item_done: _Optional[_Union[ItemDone, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ...) -> None: ...
+    connect: Connect
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., start: _Optional[_Union[Start, _Mapping]] = ..., settings: _Optional[_Union[Settings, _Mapping]] = ..., item_done: _Optional[_Union[ItemDone, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., connect: _Optional[_Union[Connect, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("boot_id", "ipv4", "ipv6", "grant_timeout")
@@ -308,6 +318,12 @@ class ItemDone(_message.Message):
     item: str
     at: float
     def __init__(self, job: _Optional[str] = ..., iteration: _Optional[int] = ..., item: _Optional[str] = ..., at: _Optional[float] = ...) -> None: ...
+
+class Connect(_message.Message):
+    __slots__ = ("scenario",)
+    SCENARIO_FIELD_NUMBER: _ClassVar[int]
+    scenario: str
+    def __init__(self, scenario: _Optional[str] = ...) -> None: ...
 
 class Start(_message.Message):
     __slots__ = ("scenario", "at")

@@ -86,6 +86,7 @@ class Scenario:
         make_policy(policy)
         self._notes: list[str] = []
         self._ready: set[str] = set()
+        self._connected: set[str] = set()
         self._plans = Plans({}, {}, {})
         self._agents: dict[str, Session] = {}
         self._journal = Journal({}, 0.0)
@@ -124,6 +125,8 @@ class Scenario:
         kind = message.WhichOneof("kind")
         if kind == "plan_ready" and message.plan_ready.scenario == self.name:
             self._ready.add(session.host)
+        elif kind == "connected" and message.connected.scenario == self.name:
+            self._connected.add(session.host)
         elif kind == "task_done":
             self._task_done(message.task_done)
         elif kind == "flow_sent":
@@ -196,11 +199,16 @@ class Scenario:
             workers = self._plans.hosts.get(name, [])
             plan = api.Plan(scenario=self.name, workers=workers, transport=transport)
             agent.tell(api.ToHost(plan=plan))
+        await self._until_all(self._ready, "to their plan")
+        for agent in self._agents.values():
+            agent.tell(api.ToHost(connect=api.Connect(scenario=self.name)))
+        await self._until_all(self._connected, "that they are connected")
+
+    async def _until_all(self, answered: set[str], what: str) -> None:
         await self._until(
-            lambda: self._agents.keys() <= self._ready,
+            lambda: self._agents.keys() <= answered,
             _AGENT_TIMEOUT,
-            lambda: "no answer to their plan from "
-            + ", ".join(sorted(self._agents.keys() - self._ready)),
+            lambda: f"no answer {what} from {', '.join(sorted(self._agents.keys() - answered))}",
         )
 
     def _start(self) -> None:
