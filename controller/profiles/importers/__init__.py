@@ -1,0 +1,1 @@
+"""One file a format: what people have -> job profiles, workloads, fabrics."""
