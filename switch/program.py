@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 MatchKind = Literal["exact", "lpm", "ternary", "optional", "range", "valid"]
 
@@ -142,3 +143,151 @@ class Program:
     registers: tuple[RegisterArray, ...]
     digests: tuple[DigestList, ...]
     value_sets: tuple[ValueSet, ...]
+
+
+def source_line(item: dict[str, Any]) -> str:
+    """`file:line` of a JSON object's source_info, or the object's name where p4c gives none."""
+    info = item.get("source_info")
+    if isinstance(info, dict) and "line" in info:
+        return f"{info.get('filename', '?')}:{info['line']}"
+    return f"(no source line; {item.get('name', 'unnamed')})"
+
+
+def unsupported(what: str, item: dict[str, Any]) -> UnsupportedProgram:
+    """The refusal for a construct, with where it stands in the source."""
+    fragment = (item.get("source_info") or {}).get("source_fragment")
+    return UnsupportedProgram(f"{source_line(item)}: {what} is not supported" + (f": {fragment}" if fragment else ""))
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """Widths of all fields, to size keys and digests."""
+
+    types: dict[str, dict[str, int]]
+    headers: dict[str, str]
+
+    def bits(self, reference: Any) -> int:
+        header, field = reference
+        if field == "$valid$":
+            return 1
+        return self.types[self.headers[header]][field]
+
+
+def parse(text: bytes) -> tuple[Program, dict[str, Any]]:
+    """The description of a BMv2 JSON and the decoded JSON itself.
+
+    Raises ValueError when the text is not a BMv2 JSON, UnsupportedProgram when it needs what this switch lacks.
+    """
+    root = json.loads(text)
+    if not isinstance(root, dict) or "pipelines" not in root or "header_types" not in root:
+        raise ValueError("not a BMv2 JSON: it has no 'pipelines' or no 'header_types'")
+    version = root.get("__meta__", {}).get("version", [2, 0])
+    if version[0] != 2:
+        raise ValueError(f"BMv2 JSON version {version[0]}.{version[1]}: this switch reads version 2")
+    for instance in root.get("extern_instances", []):
+        raise unsupported(f"extern {instance.get('type')} {instance.get('name')}", instance)
+    try:
+        _complete(root)
+        return _describe(root), root
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"not a well-formed BMv2 JSON: {type(error).__name__} {error}") from error
+
+
+def _complete(root: dict[str, Any]) -> None:
+    """Older JSONs name a table's actions without their ids."""
+    ids = {a["name"]: a["id"] for a in reversed(root["actions"])}
+    for pipeline in root["pipelines"]:
+        for table in pipeline["tables"]:
+            table.setdefault("action_ids", [ids[name] for name in table["actions"]])
+
+
+def _describe(root: dict[str, Any]) -> Program:
+    fields = _Fields(
+        {t["name"]: {f[0]: f[1] if isinstance(f[1], int) else 0 for f in t["fields"]} for t in root["header_types"]},
+        {h["name"]: h["header_type"] for h in root["headers"]},
+    )
+    actions = {
+        a["id"]: Action(a["id"], a["name"],
+                        tuple(Parameter(p["name"], p["bitwidth"]) for p in a.get("runtime_data", [])))
+        for a in root["actions"]
+    }
+    profiles = [p for pipeline in root["pipelines"] for p in pipeline.get("action_profiles", [])]
+    profile_ids = {p["name"]: i for i, p in enumerate(profiles)}
+    direct_counters = {c["binding"]: c["name"] for c in root.get("counter_arrays", []) if c.get("is_direct")}
+    tables = [t for pipeline in root["pipelines"] for t in pipeline["tables"]]
+    return Program(
+        name=root.get("program", "program"),
+        actions=actions,
+        tables=tuple(_table(i, t, fields, profile_ids, direct_counters) for i, t in enumerate(tables)),
+        profiles=tuple(ActionProfile(i, p["name"], p.get("max_size", 0), "selector" in p)
+                       for i, p in enumerate(profiles)),
+        counters=tuple(CounterArray(i, c["name"], c["size"]) for i, c in enumerate(
+            c for c in root.get("counter_arrays", []) if not c.get("is_direct"))),
+        meters=tuple(MeterArray(i, m["name"], m["size"], m["type"], m.get("binding") if m.get("is_direct") else None)
+                     for i, m in enumerate(root.get("meter_arrays", []))),
+        registers=tuple(RegisterArray(i, r["name"], r["size"], r["bitwidth"])
+                        for i, r in enumerate(root.get("register_arrays", []))),
+        digests=tuple(DigestList(i, d["name"], tuple(fields.bits(e["value"]) for e in d["elements"]))
+                      for i, d in enumerate(root.get("learn_lists", []))),
+        value_sets=_value_sets(root, fields),
+    )
+
+
+def _table(index: int, table: dict[str, Any], fields: _Fields, profiles: dict[str, int],
+           direct_counters: dict[str, str]) -> Table:
+    if table["type"] not in ("simple", "indirect", "indirect_ws"):
+        raise unsupported(f"table type {table['type']} of {table['name']}", table)
+    key = []
+    for part in table["key"]:
+        valid = part["match_type"] == "valid"
+        target = part["target"]
+        name = part.get("name") or (target if isinstance(target, str) else ".".join(target))
+        key.append(KeyField(name, "exact" if valid else part["match_type"], 8 if valid else fields.bits(target)))
+    entries = table.get("entries")
+    default = table.get("default_entry") or {}
+    profile = table.get("action_profile") or table.get("act_prof_name")
+    return Table(
+        id=index, name=table["name"], key=tuple(key),
+        size=len(entries) if entries is not None and not _mutable(table) else table.get("max_size", 1024),
+        actions=tuple(table["action_ids"]),
+        profile=None if table["type"] == "simple" else profiles[profile],
+        const_entries=entries is not None and not _mutable(table),
+        const_default=bool(default.get("action_const")),
+        counter=direct_counters.get(table["name"]) if table.get("with_counters") else None,
+        meter=table.get("direct_meters"),
+        idle_timeout=bool(table.get("support_timeout")),
+        source=source_line(table),
+    )
+
+
+def _mutable(table: dict[str, Any]) -> bool:
+    """p4c marks entries that are not const (`entries = {...}`) by `is_const` false on each."""
+    entries = table.get("entries") or []
+    return bool(entries) and all(entry.get("is_const") is False for entry in entries)
+
+
+def _value_sets(root: dict[str, Any], fields: _Fields) -> tuple[ValueSet, ...]:
+    keys: dict[str, tuple[int, ...]] = {}
+    for parser in root["parsers"]:
+        for state in parser["parse_states"]:
+            for transition in state["transitions"]:
+                if transition.get("type") == "parse_vset":
+                    keys[transition["value"]] = tuple(_select_bits(root, part, fields)
+                                                      for part in state["transition_key"])
+    return tuple(ValueSet(i, v["name"], v.get("max_size", 0), keys.get(v["name"], (v["compressed_bitwidth"],)))
+                 for i, v in enumerate(root.get("parse_vsets", [])))
+
+
+def _select_bits(root: dict[str, Any], part: dict[str, Any], fields: _Fields) -> int:
+    """Width of one field of a select key."""
+    value = part["value"]
+    if part["type"] == "lookahead":
+        return int(value[1])
+    if part["type"] == "field":
+        return fields.bits(value)
+    if part["type"] == "stack_field":
+        kind = next(s["header_type"] for s in root["header_stacks"] if s["name"] == value[0])
+        return fields.types[kind][value[1]]
+    union = next(s["union_type"] for s in root["header_union_stacks"] if s["name"] == value[0])
+    members = next(dict(u["headers"]) for u in root["header_union_types"] if u["name"] == union)
+    return fields.types[members[value[1]]][value[2]]
