@@ -23,6 +23,7 @@ from topologies.links import P4Link
 from topologies.nodes import Bmv2Switch, EmbeddedSwitch, P4Host, P4Switch, bmv2_usable, free_address
 from topologies.runfile import RunFile, current
 from topologies.shaping import require_qdiscs
+from topologies.shell import run_lines
 
 START_SECONDS = 30.0
 "How long the switches have to answer: the first start compiles the program."
@@ -136,8 +137,13 @@ class EmulatedNetwork:
         )
 
     def set_link(self, a: str, b: str, up: bool) -> None:
-        """Pull or plug the cable between two nodes."""
-        self._mininet.configLinkStatus(a, b, "up" if up else "down")
+        """Pull or plug the cable between two nodes, at b's end: a's end loses or gets its carrier.
+
+        A BMv2 at b's end hears nothing more on any port: it stops receiving when an interface goes down.
+        """
+        for link in self._mininet.linksBetween(self._mininet[a], self._mininet[b]):
+            end = link.intf1 if link.intf1.node.name == b else link.intf2
+            run_lines(end.node, [f"ip link set {end} {'up' if up else 'down'}"])
 
     def close(self) -> None:
         """End processes, switches, links and hosts; remove the run file (idempotent)."""

@@ -16,7 +16,7 @@ from mininet.node import Host, Switch
 from controller.model.errors import WorkFailed
 from controller.model.network import CLASSES, CPU_PORT
 from topologies.links import P4Interface
-from topologies.runfile import current
+from topologies.runfile import DEFAULT_INSTANCE, current, instance
 from topologies.shaping import PORT_QUEUE_FRAMES, class_tree, host_leaf, port_leaf
 from topologies.shell import run_lines, tc_lines
 
@@ -221,12 +221,16 @@ def environment_python() -> str:
 
 
 def free_address(number: int) -> str:
-    """127.0.0.1:PORT that nobody listens on: 50050 + number if free, since P4Runtime tools try 50051 first."""
+    """127.0.0.1:PORT that nobody listens on.
+
+    A run's switch 1 gets 50051 if that is free, since P4Runtime tools try it first; other instances stay away.
+    """
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
+            if instance() != DEFAULT_INSTANCE:
+                raise OSError
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", FIRST_PORT + number))
         except OSError:
             probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"
-

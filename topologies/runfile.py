@@ -25,6 +25,8 @@ from controller.model.errors import WorkFailed
 MARK = "ECHELON_RUN"
 "Environment variable that every process of a run inherits: its value is the run's id."
 
+DEFAULT_INSTANCE = "ech"
+
 _TERM_SECONDS = 3.0
 
 
@@ -44,7 +46,7 @@ class _Made:
 
 def instance() -> str:
     """Name of the instance: `ech` unless ECHELON_INSTANCE says otherwise."""
-    return os.environ.get("ECHELON_INSTANCE", "ech")
+    return os.environ.get("ECHELON_INSTANCE", DEFAULT_INSTANCE)
 
 
 def state_directory(name: str | None = None) -> Path:

@@ -23,6 +23,8 @@ from controller.switches.session import SwitchSession
 
 LOG = logging.getLogger("echelon.switches")
 
+_FINSY_LOG = logging.getLogger("finsy")
+
 COMPILED = Path(__file__).resolve().parents[2] / "p4" / "compiled"
 
 PIPELINE = (COMPILED / "echelon.p4info.txtpb", COMPILED / "echelon.json")
@@ -64,8 +66,9 @@ class FabricDriver:
 
     async def start(self) -> None:
         """Connect to all switches and make them forward. Raises WorkFailed naming the switch and the reason."""
-        logging.getLogger("finsy").addHandler(self._log_handler)
-        logging.getLogger("finsy").propagate = False
+        _FINSY_LOG.addHandler(self._log_handler)
+        _FINSY_LOG.setLevel(logging.CRITICAL)
+        _FINSY_LOG.propagate = False
         election_id = time.time_ns()  # rises from one controller to the next: the newest one holds the switches
         neighbours = Neighbours(self._network.hosts)
         for switch in self._network.switches:
@@ -100,7 +103,7 @@ class FabricDriver:
             task.cancel()
         await asyncio.gather(*(session.stop() for session in self._sessions.values()))
         self._sessions.clear()
-        logging.getLogger("finsy").removeHandler(self._log_handler)
+        _FINSY_LOG.removeHandler(self._log_handler)
 
     async def set_flows(self, changes: Sequence[FlowRule | FlowKey]) -> list[RuleError]:
         """Put these rules in force and remove those of the bare keys; only differences are sent.

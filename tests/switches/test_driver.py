@@ -10,7 +10,7 @@ from dataclasses import replace
 from ipaddress import ip_address
 
 import pytest
-from fake_switch import FakeSwitch
+
 from finsy.proto import p4r
 
 from controller.model.errors import WorkFailed
@@ -19,17 +19,8 @@ from controller.model.network import Network
 from controller.model.rule import FlowKey, FlowRule
 from controller.switches import FabricDriver
 from controller.switches import driver as driver_module
+from tests.switches.fake_switch import FakeSwitch
 from topologies.layout import network_of
-
-TABLE = {
-    name: index
-    for name, index in zip(
-        ("port_role", "flow_policy", "ipv4_forward", "ipv6_forward", "ecmp_group", "live_port"),
-        range(6),
-        strict=True,
-    )
-}
-
 
 def table_id(name: str) -> int:
     from finsy import P4Schema
@@ -179,7 +170,8 @@ async def test_a_dead_cable_reroutes_unpins_and_a_mended_one_is_used_again() -> 
         assert fakes["s1"].entries == before
 
 
-async def test_a_switch_that_restarts_gets_everything_again() -> None:
+async def test_a_switch_that_restarts_gets_everything_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("finsy.switch._FAIL_THROTTLE_SECS", 0.1)  # it ran for less than two seconds
     async with leaf_spine() as (network, fakes), driving(network) as driver:
         await driver.set_flows([rule(network, "h1", "h3")])
         wanted = set(fakes["s1"].entries)

@@ -1,0 +1,114 @@
+"""Real packets through real switches: everybody reaches everybody, priorities act, dead cables are avoided."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from controller.model.rule import FlowKey, FlowRule
+from controller.profiles.network_file import load_network
+from controller.switches import FabricDriver
+from tests.topologies.conftest import LINK_RATE, MakeNetwork
+from tests.topologies.traffic import PORT, SEND_BYTES, SEND_SECONDS, in_host, start_sinks
+from topologies.emulation import EmulatedNetwork
+
+pytestmark = pytest.mark.mininet
+
+TARGETS = ["embedded", pytest.param("bmv2", marks=pytest.mark.bmv2)]
+
+PAYLOAD_SHARE = 1448 / 1514
+"Payload of a full frame, timestamps on."
+
+
+@asynccontextmanager
+async def driving(network: EmulatedNetwork) -> AsyncIterator[FabricDriver]:
+    driver = FabricDriver(load_network(network.network_file))
+    await driver.start()
+    try:
+        yield driver
+    finally:
+        await driver.stop()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+async def test_every_host_reaches_every_other_by_ping_and_tcp_over_ipv4_and_ipv6(
+    emulate: MakeNetwork, target: str
+) -> None:
+    with emulate("leaf-spine:2x2x2", target) as network:
+        async with driving(network) as driver:
+            start_sinks(network)
+            hosts = network.network.hosts
+
+            async def reach_all(name: str) -> None:
+                others = [host for host in hosts if host.name != name]
+                for host in others:
+                    for address in (host.ipv4, host.ipv6):
+                        await in_host(network, name, "ping", "-c1", "-W5", address)
+                addresses = [a for host in others for a in (host.ipv4, host.ipv6)]
+                await in_host(network, name, sys.executable, "-c", SEND_BYTES, "20000", *addresses)
+
+            await asyncio.gather(*(reach_all(host.name) for host in hosts))
+            counters = await driver.counters()
+    for name in ("bad_packets", "no_routes", "punts_limited"):
+        assert counters.total(name) == 0, name
+
+
+@pytest.mark.parametrize("target", TARGETS)
+async def test_class_7_gets_the_port_and_class_0_stays_alive(
+    emulate: MakeNetwork, target: str
+) -> None:
+    seconds = 6.0
+    with emulate("big-switch:3", target) as network:
+        async with driving(network) as driver:
+            start_sinks(network)
+            low = _rule(network, "h1", "h3", class_=0)
+            high = _rule(network, "h2", "h3", class_=7)
+            assert await driver.set_flows([low, high]) == []
+            sends = [
+                (low, seconds + 1.0, 0.0),
+                (high, seconds, 0.5),
+            ]  # the low flow has filled the queue before the high one begins
+            totals = await asyncio.gather(
+                *(
+                    in_host(
+                        network,
+                        rule.src_host,
+                        *(sys.executable, "-c", SEND_SECONDS, str(rule.key.src_port)),
+                        *(rule.key.dst_ip, str(duration), str(late)),
+                    )
+                    for rule, duration, late in sends
+                )
+            )
+            counters = await driver.counters()
+    low_bytes, high_bytes = map(int, totals)
+    assert high_bytes * 8 / seconds >= 0.95 * LINK_RATE[target] * PAYLOAD_SHARE
+    assert 0 < low_bytes < high_bytes
+    to_receiver = counters.switches["s1"].classes[3]
+    assert to_receiver[7].bytes > high_bytes
+    assert to_receiver[0].bytes > low_bytes
+
+
+@pytest.mark.parametrize("target", TARGETS)
+async def test_a_pulled_cable_is_routed_around(emulate: MakeNetwork, target: str) -> None:
+    with emulate("leaf-spine:2x2x1", target) as network:
+        async with driving(network):
+            other = network.network.hosts[1]
+            await in_host(network, "h1", "ping", "-c1", "-W5", other.ipv4)
+            await asyncio.to_thread(network.set_link, "s1", "s3", False)
+            await asyncio.sleep(0.5)
+            for size in range(10, 18):  # ports and sizes differ, so ECMP would have used both uplinks
+                await in_host(network, "h1", "ping", "-c1", "-W5", "-s", str(size), other.ipv6)
+            start_sinks(network)
+            await asyncio.sleep(0.5)
+            addresses = [other.ipv4, other.ipv6] * 4
+            await in_host(network, "h1", sys.executable, "-c", SEND_BYTES, "5000", *addresses)
+
+
+def _rule(network: EmulatedNetwork, src: str, dst: str, class_: int) -> FlowRule:
+    hosts = network.network
+    key = FlowKey(hosts.host(src).ipv4, hosts.host(dst).ipv4, 6, 4000 + class_, PORT)
+    return FlowRule(key, src, dst, class_, hosts.fabric().paths(src, dst)[0], None)
