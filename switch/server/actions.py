@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from finsy.proto import p4r
+
 from switch.server.bytestrings import narrow, octets, widen
 from switch.server.errors import invalid
 from switch.server.pipeline import ActionInfo

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from finsy.proto import p4r
+
 from switch.server.errors import Code, RequestError, invalid
 from switch.server.roles import RoleConfig, parse_role_config
 

@@ -6,8 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from finsy.proto import p4r
+
 from switch.dataplane import Dataplane
-from switch.server.direct_resources import counter_message, counts, meter_config, meter_message, no_color_counters
+from switch.server.direct_resources import (
+    counter_message,
+    counts,
+    meter_config,
+    meter_message,
+    no_color_counters,
+)
 from switch.server.errors import Code, RequestError, invalid
 from switch.server.p4data import DataCodec
 from switch.server.pipeline import ArrayInfo, RegisterInfo

@@ -13,12 +13,15 @@ def octets(bits: int) -> int:
 def widen(value: bytes, bits: int, what: str) -> bytes:
     """`value` as exactly ceil(bits / 8) big-endian bytes. Raises INVALID_ARGUMENT, as PI does, if it is empty or
     does not fit (`what` names the field in the message)."""
+    size = (bits + 7) // 8
+    if 0 < len(value) < size:
+        return value.rjust(size, b"\0")  # the usual case, and it fits
     if not value:
         raise invalid(f"{what}: the value is empty; write 0 as one zero byte")
     number = int.from_bytes(value, "big")
     if number >> bits:
         raise invalid(f"{what}: {value.hex()} does not fit in {bits} bits")
-    return number.to_bytes(octets(bits), "big")
+    return number.to_bytes(size, "big")
 
 
 def narrow(value: bytes) -> bytes:

@@ -20,7 +20,7 @@ class Capture:
 
     def __init__(self, interface: str, directory: Path) -> None:
         """Raises OSError if the directory or the interface is not there."""
-        self._files = [open(directory / f"{interface}_{way}.pcap", "wb") for way in ("in", "out")]
+        self._files = [(directory / f"{interface}_{way}.pcap").open("wb") for way in ("in", "out")]
         for file in self._files:
             file.write(_HEADER)
             file.flush()

@@ -9,8 +9,14 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from switch.server.options import PROGRAM, Options, Tls, UsageError, parse
+
+if TYPE_CHECKING:
+    import grpc
+
+    from switch.dataplane import Dataplane
 
 _LOG = logging.getLogger("switch")
 
@@ -85,7 +91,9 @@ def _run(options: Options, stack: ExitStack) -> None:
     _LOG.info("%s: shutting down", signal.Signals(number).name)
 
 
-def _configure(dataplane: "Dataplane", options: Options, program: bytes | None) -> None:  # type: ignore[name-defined] # noqa: F821, UP037
+def _configure(dataplane: Dataplane, options: Options, program: bytes | None) -> None:
+    from switch.dataplane import DataplaneError
+
     dataplane.set_queue_limits(options.queue_packets, options.queue_octets)
     for port, rate in options.port_rates.items():
         dataplane.set_port_rate(port, rate)
@@ -94,7 +102,7 @@ def _configure(dataplane: "Dataplane", options: Options, program: bytes | None) 
             dataplane.add_port(port, interface)
         except OSError as error:
             raise StartError(f"cannot attach interface {interface} as port {port}: {_reason(error)}") from None
-        except Exception as error:  # a port number out of range
+        except DataplaneError as error:  # a port number out of range
             raise StartError(f"cannot attach interface {interface} as port {port}: {error}") from None
         _LOG.info("port %d is interface %s", port, interface)
     if program is not None:
@@ -135,7 +143,7 @@ def _emit_c(program: bytes | None, path: str) -> None:
         Path(path).write_text(text)
 
 
-def _credentials(tls: Tls | None) -> "grpc.ServerCredentials | None":  # type: ignore[name-defined] # noqa: F821, UP037
+def _credentials(tls: Tls | None) -> grpc.ServerCredentials | None:
     if tls is None:
         return None
     import grpc
@@ -171,9 +179,10 @@ def _start_log(options: Options, stack: ExitStack) -> int | None:
     else:
         assert options.log_file is not None
         try:
-            stream = stack.enter_context(open(options.log_file, "a", buffering=1))
+            stream = Path(options.log_file).open("a", buffering=1)  # noqa: SIM115
         except OSError as error:
             raise StartError(f"cannot write {options.log_file}: {_reason(error)}") from None
+        stack.callback(stream.close)
         descriptor = stream.fileno()
     logging.basicConfig(
         level=_LEVELS[options.log_level], stream=stream, format="[%(asctime)s] [%(levelname)s] %(message)s"

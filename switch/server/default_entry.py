@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from finsy.proto import p4i, p4r
+
 from switch.dataplane import Dataplane, Target, TargetKind
 from switch.server.actions import ActionSet
 from switch.server.errors import Code, RequestError, invalid

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from finsy.proto import p4r
+
 from switch.dataplane import Dataplane, Digest, PacketIn, UnsupportedProgram
 from switch.server.arbitration import Arbiter, uint128
 from switch.server.errors import Code, Outcome, RequestError, invalid
@@ -236,8 +237,10 @@ class Device:
                         state.digests.learned(event.digest, event.samples)
                 else:
                     self._ports.changed(event.port, event.up)
-                    for state in filter(None, (self._state, self._saved and self._saved.state)):
+                    if state is not None:
                         state.port_changed(event.port)
+                    if self._saved is not None:
+                        self._saved.state.port_changed(event.port)
 
     def tick(self) -> float | None:
         """Do what is due by the clock; seconds until something is due again, None if nothing is."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from finsy.proto import p4d, p4r
+
 from switch.dataplane import Dataplane
 from switch.server.errors import Code, RequestError, invalid, not_found
 from switch.server.p4data import DataCodec

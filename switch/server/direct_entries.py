@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from finsy.proto import p4r
+
 from switch.dataplane import Dataplane
-from switch.server.direct_resources import counter_message, counts, meter_config, meter_message, no_color_counters
+from switch.server.direct_resources import (
+    counter_message,
+    counts,
+    meter_config,
+    meter_message,
+    no_color_counters,
+)
 from switch.server.errors import Code, RequestError, invalid
 from switch.server.tables import Entry, Table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from finsy.proto import p4r
+
 from switch.dataplane import MeterConfig
 from switch.server.errors import Code, RequestError, invalid
 

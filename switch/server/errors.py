@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from finsy.proto import p4r, rpc_status
+
 from switch.dataplane import DataplaneError, DuplicateEntry, NotFound, TableFull
 
 SPACE = "ALL-echelon-switch"

@@ -49,6 +49,6 @@ class EventLoop:
                 if poll.poll(wait * 1000):
                     self._device.handle_events()
                 due = self._device.tick()
-            except Exception:
+            except Exception:  # noqa: BLE001
                 # one bad event must not silence all later ones
                 _LOG.exception("an event of the data plane could not be handled")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from finsy.proto import p4d, p4i
+from finsy.proto import p4d, p4t
+
 from switch.server.bytestrings import narrow, narrow_signed, octets, widen, widen_signed
 from switch.server.errors import Code, RequestError, invalid
 
@@ -12,10 +13,10 @@ from switch.server.errors import Code, RequestError, invalid
 class DataCodec:
     """Encodes and decodes by the types of one P4Info."""
 
-    def __init__(self, types: p4i.P4TypeInfo) -> None:
+    def __init__(self, types: p4t.P4TypeInfo) -> None:
         self._types = types
 
-    def encode(self, spec: p4i.P4DataTypeSpec, data: p4d.P4Data, what: str) -> bytes:
+    def encode(self, spec: p4t.P4DataTypeSpec, data: p4d.P4Data, what: str) -> bytes:
         """The bytes of a value. Raises INVALID_ARGUMENT if it is not of the type."""
         leaves = list(self._leaves(spec))
         values = list(_values(data))
@@ -23,17 +24,17 @@ class DataCodec:
             raise invalid(f"{what}: the data has {len(values)} values, its type {len(leaves)}")
         return b"".join(leaf.encode(value, what) for leaf, value in zip(leaves, values, strict=True))
 
-    def decode(self, spec: p4i.P4DataTypeSpec, value: bytes) -> p4d.P4Data:
+    def decode(self, spec: p4t.P4DataTypeSpec, value: bytes) -> p4d.P4Data:
         """The value in these bytes."""
         data, rest = self._decode(spec, value)
         assert not rest, "the data plane's bytes are longer than the type"
         return data
 
-    def widths(self, spec: p4i.P4DataTypeSpec) -> tuple[int, ...]:
+    def widths(self, spec: p4t.P4DataTypeSpec) -> tuple[int, ...]:
         """The bits of each field of a type. Raises UNIMPLEMENTED for types that v1model cannot send."""
         return tuple(leaf.bits for leaf in self._leaves(spec))
 
-    def _decode(self, spec: p4i.P4DataTypeSpec, value: bytes) -> tuple[p4d.P4Data, bytes]:
+    def _decode(self, spec: p4t.P4DataTypeSpec, value: bytes) -> tuple[p4d.P4Data, bytes]:
         members = self._members(spec)
         if members is None:
             leaf = next(iter(self._leaves(spec)))
@@ -52,7 +53,7 @@ class DataCodec:
         like = p4d.P4StructLike(members=items)
         return (p4d.P4Data(tuple=like) if spec.HasField("tuple") else p4d.P4Data(struct=like)), value
 
-    def _members(self, spec: p4i.P4DataTypeSpec) -> list[p4i.P4DataTypeSpec] | None:
+    def _members(self, spec: p4t.P4DataTypeSpec) -> list[p4t.P4DataTypeSpec] | None:
         """The parts of a struct, tuple or header; None for a type without parts."""
         kind = spec.WhichOneof("type_spec")
         if kind == "struct":
@@ -60,13 +61,13 @@ class DataCodec:
         if kind == "tuple":
             return list(spec.tuple.members)
         if kind == "header":
-            return [p4i.P4DataTypeSpec(bitstring=m.type_spec) for m in self._types.headers[spec.header.name].members]
+            return [p4t.P4DataTypeSpec(bitstring=m.type_spec) for m in self._types.headers[spec.header.name].members]
         if kind == "new_type":
             new_type = self._types.new_types[spec.new_type.name]
             return self._members(new_type.original_type) if new_type.HasField("original_type") else None
         return None
 
-    def _leaves(self, spec: p4i.P4DataTypeSpec) -> Iterator[_Leaf]:
+    def _leaves(self, spec: p4t.P4DataTypeSpec) -> Iterator[_Leaf]:
         members = self._members(spec)
         if members is not None:
             for member in members:
@@ -76,7 +77,7 @@ class DataCodec:
         if kind == "bitstring" and spec.bitstring.HasField("bit"):
             yield _Leaf("bitstring", spec.bitstring.bit.bitwidth)
         elif kind == "bitstring" and spec.bitstring.HasField("int"):
-            yield _Leaf("signed", getattr(spec.bitstring, "int").bitwidth)
+            yield _Leaf("signed", spec.bitstring.int.bitwidth)
         elif kind == "bool":
             yield _Leaf("bool", 1)
         elif kind == "serializable_enum":

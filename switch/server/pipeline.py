@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from finsy.proto import p4i, p4r
+from finsy.proto import p4i, p4r, p4t
+
 from switch.program import Action, MatchKind, Program, Table
 from switch.server.device_config import device_json
 from switch.server.errors import invalid
@@ -104,7 +105,7 @@ class RegisterInfo(ArrayInfo):
     """A register array and the type of its cells."""
 
     bits: int
-    type_spec: p4i.P4DataTypeSpec
+    type_spec: p4t.P4DataTypeSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class DigestInfo:
     id: int
     name: str
     bits: tuple[int, ...]
-    type_spec: p4i.P4DataTypeSpec
+    type_spec: p4t.P4DataTypeSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from finsy.proto import p4r
+
 from switch.dataplane import Dataplane, Target, TargetKind
 from switch.server.actions import ActionSet
 from switch.server.errors import Code, RequestError, invalid, not_found

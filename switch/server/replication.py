@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from finsy.proto import p4r
+
 from switch.dataplane import Dataplane
 from switch.server.errors import Code, RequestError, invalid, not_found
 from switch.server.ports import Ports, checked_port, port_number

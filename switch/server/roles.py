@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from finsy.proto import p4r
+
 from switch.server.errors import invalid
 
 _TYPE = "stratum.P4RoleConfig"

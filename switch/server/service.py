@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn, TypeVar
 
 import grpc
-
 from finsy.proto import p4r, p4r_grpc, rpc_status
+
 from switch.server.device import Device
 from switch.server.errors import Outcome, RequestError, batch_status
 from switch.server.stream import Stream
@@ -43,9 +43,11 @@ class Service(p4r_grpc.P4RuntimeServicer):
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self.Write = _OneThread(self._write)  # type: ignore[method-assign,assignment]
+        # shadows the method: gRPC looks for the pool on what it is given
+        self.Write = _OneThread(self.Write)  # type: ignore[method-assign]
 
-    def _write(self, request: p4r.WriteRequest, context: grpc.ServicerContext) -> p4r.WriteResponse:
+    def Write(self, request: p4r.WriteRequest, context: grpc.ServicerContext) -> p4r.WriteResponse:
+        """Do a batch of updates."""
         outcomes = _answer(self._device.write, request, context)
         if any(outcomes):
             _abort_batch(outcomes, context)
@@ -132,7 +134,7 @@ def _abort_batch(outcomes: Sequence[Outcome], context: grpc.ServicerContext) -> 
     raise AssertionError("context.abort_with_status always raises")
 
 
-class _Status(grpc.Status):
+class _Status(grpc.Status):  # type: ignore[misc]
     """A google.rpc.Status as gRPC wants it."""
 
     def __init__(self, status: rpc_status.Status) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from finsy.proto import p4d, p4r
+
 from switch.server.errors import Code, RequestError
 from switch.server.state import INSERT, MODIFY, ForwardingState
 from switch.server.tables import Table

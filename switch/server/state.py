@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from finsy.proto import p4r
+
 from switch.dataplane import Dataplane, DataplaneError
 from switch.server.arrays import Counters, Meters, Registers
 from switch.server.digests import Digests

@@ -7,7 +7,9 @@ import threading
 from collections.abc import Iterator
 from queue import SimpleQueue
 
+import grpc
 from finsy.proto import p4r
+
 from switch.dataplane import DataplaneError
 from switch.server.arbitration import Client
 from switch.server.device import Device
@@ -54,8 +56,8 @@ class Stream:
                 self._handle(request)
         except RequestError as error:
             self.error = error
-        except Exception as error:  # gRPC raises its own bare exception when the client goes
-            _LOG.debug("a stream ended: %r", error)
+        except grpc.RpcError:
+            pass  # the client has gone
         finally:
             with self._device.arbiter_lock:
                 self._device.arbiter.leave(self._client)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4i, p4r
+
 from switch.dataplane import Dataplane, DataplaneError, Target, TargetKind
 from switch.server.actions import ActionSet
 from switch.server.default_entry import DefaultEntry
-from switch.server.direct_resources import counter_message, counts, meter_config, meter_message, no_color_counters
+from switch.server.direct_resources import (
+    counter_message,
+    counts,
+    meter_config,
+    meter_message,
+    no_color_counters,
+)
 from switch.server.errors import Code, Outcome, RequestError, from_dataplane, invalid, not_found
 from switch.server.idle import IdleTimeouts
 from switch.server.matches import KeyCodec
@@ -19,7 +26,7 @@ from switch.server.profiles import Profile
 class Entry:
     """One entry of a table."""
 
-    __slots__ = ("handle", "key", "priority", "target", "action", "metadata", "cookie", "idle_timeout_ns", "is_const")
+    __slots__ = ("action", "cookie", "handle", "idle_timeout_ns", "is_const", "key", "metadata", "priority", "target")
 
     handle: int
     """The data plane's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from finsy.proto import p4r
+
 from switch.server.errors import Code, Outcome, RequestError
 from switch.server.state import DELETE, INSERT, MODIFY, ForwardingState
 

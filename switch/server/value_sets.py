@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from finsy.proto import p4r
+
 from switch.dataplane import Dataplane
 from switch.server.errors import Code, RequestError, invalid
 from switch.server.matches import KeyCodec

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 import grpc
-
 from finsy.proto import p4r, p4r_grpc, rpc_status
+
 from tests.switch.server.program import ACTION_ID, FORWARD, TABLE_ID
 
 DEVICE_ID = 7

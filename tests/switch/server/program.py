@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from finsy.proto import p4i, p4r
+
 from switch.program import (
     Action,
     ActionProfile,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import grpc
 import pytest
-
 from finsy.proto import p4r
+
 from switch.server.errors import Code
 from tests.switch.server.controller import (
     BatchError,
