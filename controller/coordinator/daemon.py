@@ -6,8 +6,8 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import grpc
@@ -19,7 +19,11 @@ from controller.coordinator.enforcer import FlowEnforcer, NullEnforcer
 from controller.coordinator.service import Service
 from controller.model.errors import EchelonError, WorkFailed
 from controller.model.network import Network
+from controller.model.rule import FlowKey
 from controller.profiles.network_file import load_network
+
+Watch = Callable[[Coordinator], None]
+"Makes a coordinator hear of links that fail or recover."
 
 MAX_MESSAGE = 256 * 1024 * 1024
 """Bytes: plans and results of large workloads."""
@@ -38,16 +42,22 @@ def main(config_path: Path) -> int:
 
 
 async def run(config: Config, network: Network) -> None:
-    """Serves until SIGTERM or SIGINT. Raises EchelonError."""
-    stopping = asyncio.Event()
+    """Serves until SIGTERM or SIGINT, also while it is still starting. Raises EchelonError."""
+    work = asyncio.ensure_future(_serve(config, network))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
-    async with _enforcer(config, network) as enforcer:
+        loop.add_signal_handler(number, work.cancel)
+    with suppress(asyncio.CancelledError):
+        await work
+
+
+async def _serve(config: Config, network: Network) -> None:
+    async with _enforcer(config, network) as (enforcer, watch):
         coordinator = Coordinator(network, enforcer, config.policy, config.debounce_s)
+        watch(coordinator)
         async with serving(coordinator, config.listen, config.grant_timeout_s):
             print(f"controller: listening on {config.listen}, policy {config.policy}", flush=True)
-            await stopping.wait()
+            await asyncio.Event().wait()
 
 
 @asynccontextmanager
@@ -79,17 +89,24 @@ async def serving(
 
 
 @asynccontextmanager
-async def _enforcer(config: Config, network: Network) -> AsyncIterator[FlowEnforcer]:
+async def _enforcer(config: Config, network: Network) -> AsyncIterator[tuple[FlowEnforcer, Watch]]:
+    """What enforces, and how to let it tell a coordinator of links that fail."""
     if not config.switches:
-        yield NullEnforcer()
+        yield NullEnforcer(), lambda coordinator: None
         return
     # Imported here: without switches, finsy need not be installed.
-    from controller.switches import FabricDriver
+    from controller.switches.driver import FabricDriver
 
-    driver = FabricDriver(network)
+    watchers: list[Coordinator] = []
+
+    def links_changed(down: frozenset[int], unpinned: list[FlowKey]) -> None:
+        for coordinator in watchers:
+            coordinator.links_changed(network.fabric().without(down))
+
+    driver = FabricDriver(network, on_links=links_changed)
     await driver.start()
     try:
-        yield driver
+        yield driver, watchers.append
     finally:
         await driver.stop()
 

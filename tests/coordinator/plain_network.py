@@ -23,7 +23,7 @@ def run(command: str) -> None:
 
 
 class PlainNetwork:
-    """Hosts h1..hN on one bridge; each host's link is shaped both ways, one queue per class.
+    """Hosts h1..hN on one bridge; the links to the hosts are shaped, one queue per class.
 
     Every name starts with a prefix that no other process has.
     """
@@ -120,7 +120,6 @@ class PlainNetwork:
         run(f"ip -n {space} link set lo up")
         run(f"ip -n {self._bridge} link set {port} master br0")
         self._shape(self._bridge, port)
-        self._shape(space, "eth0")
 
     def _shape(self, space: str, device: str) -> None:
         """The link's rate, a leaf per class served by priority, chosen by DSCP."""
