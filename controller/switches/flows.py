@@ -35,7 +35,7 @@ def rule_entries(routes: Routes, rule: FlowRule) -> list[tuple[str, fy.P4TableEn
     if not rule.path:
         return []
     policed = None if rule.meter_rate is None else meter(rule.meter_rate * METER_SLACK)
-    rate_of_acks = routes.network.link_rate_bps * ACK_SHARE
+    rate_of_acks = min(routes.network.links[link >> 1].rate_bps for link in rule.path) * ACK_SHARE
     return [
         *_way(routes, rule.key, rule.class_, rule.path, rule.dst_host, policed),
         *_way(routes, rule.key.reversed(), ACK_CLASS, back(rule.path), rule.src_host, meter(rate_of_acks)),
