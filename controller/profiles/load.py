@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller.model import Fabric, Workload
-from controller.model.errors import BadInput
+from controller.profiles.errors import ProfileError
 from controller.profiles.files import as_workload, read
+from controller.profiles.importers.head import Head
+from controller.profiles.importers.report import Options
+from controller.profiles.recognise import import_files, is_own
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +27,19 @@ class Loaded:
     "What an importer understood, assumed and could not know."
 
 
-def load(path: Path) -> Loaded:
-    """Reads a workload, a job profile or a trace. Raises BadInput."""
-    return Loaded(as_workload(read(path)))
+def load(path: Path, options: Options | None = None) -> Loaded:
+    """Reads a workload, a job profile or a trace (a folder: one file a rank). Raises BadInput."""
+    if not path.is_dir() and is_own(Head.of(path)):
+        return Loaded(as_workload(read(path)))
+    imported = import_files([path], options)
+    if isinstance(imported.subject, Fabric):
+        raise ProfileError(str(path), "is a fabric: expected a job or a workload")
+    return Loaded(
+        as_workload(imported.subject),
+        imported.fabric,
+        imported.link_rate,
+        tuple(imported.report.lines()),
+    )
 
 
 def load_fabric(path: Path, link_rate: float | None) -> Fabric:
@@ -34,4 +47,7 @@ def load_fabric(path: Path, link_rate: float | None) -> Fabric:
 
     Raises BadInput when it is of no known format.
     """
-    raise BadInput(f"{path}: is no fabric of a known format")
+    imported = import_files([path], Options(reference_rate=link_rate))
+    if not isinstance(imported.subject, Fabric):
+        raise ProfileError(str(path), f"is {imported.report.format}: expected a fabric")
+    return imported.subject

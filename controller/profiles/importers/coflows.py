@@ -7,11 +7,13 @@ evenly from all mappers. Source: Chowdhury et al., github.com/coflow/coflow-benc
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from controller.model import EchelonFlow, Flow, Job, PlacedJob, Workload
 from controller.profiles.errors import ProfileError
+from controller.profiles.importers.head import Head
 from controller.profiles.importers.report import Imported, ImportReport, Options
 
 NAME = "coflow benchmark"
@@ -19,6 +21,16 @@ MEGABYTE = 1e6
 "Bytes of the trace's MB."
 MOST_FLOWS = 5_000_000
 "More than any published trace; bounds what a hostile line can ask for."
+
+
+def recognise(head: Head) -> bool:
+    """`150 526`, and then lines of numbers with <rack>:<MB>."""
+    lines = head.lines[:2]
+    return (
+        bool(lines)
+        and re.fullmatch(r"\d+ +\d+", lines[0].strip()) is not None
+        and (len(lines) < 2 or re.match(r"\d+ \d+ \d+ \d+ ", lines[1]) is not None)
+    )
 
 
 def load(paths: list[Path], options: Options) -> Imported:
