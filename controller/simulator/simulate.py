@@ -13,6 +13,7 @@ from controller.scheduling.plan import JobPlan, compile_job
 from controller.scheduling.policy import Policy
 from controller.scheduling.routing import Routing
 from controller.scheduling.state import StateBuilder
+from controller.simulator import coflows
 from controller.simulator.allocation import allocator
 from controller.simulator.dag import DagPlayer
 from controller.simulator.fluid import FluidNetwork, same_instant
@@ -51,7 +52,10 @@ def play(
 ) -> SimulationResult:
     """`simulate` for jobs that are compiled already (`plans_of`), to be played again and again."""
     recorder = Recorder(plans, records)
-    _Simulation(plans, fabric, policy, model, routing, recorder).run()
+    if coflows.applies(plans, fabric, policy.name, model):
+        coflows.play_coflows(plans, fabric, policy.name, recorder)
+    else:
+        _Simulation(plans, fabric, policy, model, routing, recorder).run()
     return recorder.result(name, policy.name, model)
 
 

@@ -1,0 +1,398 @@
+"""Released coflows on one big switch, played in one compiled loop: SEBF with MADD, or BSSI in order.
+
+The schedule is that of the policies (`varys`, `echelon` on coflows; `sincronia`), the bookkeeping is
+not. A coflow served by MADD drains all its flows in proportion, so one factor a coflow (`left`)
+stands for all of them; only flows that got more by backfill, at most one a port, are touched one by
+one. What waits costs nothing: ports that are used up are bits in masks, and a coflow, or a run of
+flows into one port, is passed over when it has no port left. An event costs
+O(coflows + ports of those served), not O(flows).
+"""
+
+from __future__ import annotations
+
+from math import frexp, ldexp
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.scheduling.kernels import NOTHING, compiled, last_first
+from controller.scheduling.policy import Floats, Ints
+
+SEBF_MADD, BSSI_IN_ORDER = 0, 1
+"Rules that `play` knows."
+
+Bits = NDArray[np.uint64]
+"A set of links, 64 to a word."
+
+ONE, NO_BITS = np.uint64(1), np.uint64(0)
+
+
+@compiled
+def play(
+    rule: int,
+    release: Floats,
+    weight: Floats,
+    first: Ints,
+    src: Ints,
+    dst: Ints,
+    size: Floats,
+    capacity: Floats,
+    instant: float,
+) -> tuple[Floats, Floats, bool]:
+    """Start and finish of every flow in seconds, and whether all finished.
+
+    Coflow g, in order of release and tie, has flows first[g] .. first[g + 1] - 1 in order of tie;
+    flow f moves size[f] bits over the links src[f] and dst[f] of `capacity` bit/s. Events closer
+    than `instant` (relative, at least to a second) are one.
+    """
+    groups, flows, links = len(release), len(size), len(capacity)
+    begin, entry_link, of_src, of_dst = _entries(first, src, dst, links)
+    load = np.zeros(len(entry_link))  # bits of an entry's flows, over `left` of its coflow
+    users = np.zeros(len(entry_link), np.int64)
+    for f in range(flows):
+        for e in (of_src[f], of_dst[f]):
+            load[e] += size[f]
+            users[e] += 1
+    live_entry, entry_place = np.arange(len(entry_link)), np.arange(len(entry_link))
+    entries = begin[1:] - begin[:-1]  # how many entries of each coflow are live
+    run, run_first = _runs(first, dst)
+    words = links // 64 + 1
+    run_mask = np.zeros((len(run_first) - 1, words), np.uint64)
+    mask = np.zeros((groups, words), np.uint64)
+    is_src = np.zeros(words, np.uint64)
+    for g in range(groups):
+        for f in range(first[g], first[g + 1]):
+            _set(run_mask[run[f]], src[f])
+            _set(mask[g], src[f])
+            _set(mask[g], dst[f])
+            _set(is_src, src[f])
+    after, before, head = _chains(run_first)  # the flows of a run that are left
+    run_after = np.arange(1, len(run_first))  # the runs of a coflow that are left
+    run_before = run_after - 2
+    first_run = np.empty(groups + 1, np.int64)
+    for g in range(groups):
+        first_run[g] = run[first[g]]
+    first_run[groups] = len(run_first) - 1
+    head_run = first_run[:-1].copy()
+
+    bits = size.copy()  # of a flow, over `left` of its coflow
+    left = np.ones(groups)
+    flows_left = first[1:] - first[:-1]
+    start, finish = np.full(flows, np.inf), np.full(flows, np.inf)
+    served_since = np.full(groups, np.inf)
+    tightest = np.full(groups, -1.0)  # max load / capacity, over `left`; -1: to be found
+    gamma, key = np.full(groups, np.inf), np.zeros(groups)
+    residual, floor = np.empty(links), NOTHING * capacity
+    usable = np.where(capacity > 0, capacity, 1.0)
+    open_ = np.zeros(words, np.uint64)
+    extra, filled = np.zeros(flows), np.empty(flows, np.int64)
+    order = np.empty(groups, np.int64)
+    active, coming, now = 0, 0, 0.0
+    while active or coming < groups:
+        if not active:
+            now = max(now, release[coming])
+        while coming < groups and release[coming] <= now + instant * max(1.0, now):
+            order[active] = coming
+            active += 1
+            coming += 1
+        if rule == SEBF_MADD:
+            for i in range(active):
+                g = order[i]
+                if tightest[g] < 0.0:
+                    for k in range(begin[g], begin[g] + entries[g]):
+                        e = live_entry[k]
+                        if capacity[entry_link[e]] > 0.0:
+                            tightest[g] = max(tightest[g], load[e] / capacity[entry_link[e]])
+                        else:
+                            tightest[g] = np.inf
+                key[g] = _rounded(left[g] * tightest[g] / weight[g])
+            _sort(order, active, key)
+        else:
+            _bssi(
+                order, active, begin, entries, live_entry, entry_link, load, usable, weight, links
+            )
+        residual[:] = capacity
+        open_[:] = 0
+        for link in range(links):
+            if capacity[link] > 0.0:
+                _set(open_, link)
+        step = np.inf
+        if rule == SEBF_MADD:
+            for i in range(active):
+                g = order[i]
+                gamma[g] = np.inf
+                if not _within(mask[g], open_):
+                    continue
+                slowest = 0.0
+                for k in range(begin[g], begin[g] + entries[g]):
+                    e = live_entry[k]
+                    slowest = max(slowest, load[e] / residual[entry_link[e]])
+                gamma[g] = left[g] * slowest
+                step = min(step, gamma[g])
+                served_since[g] = min(served_since[g], now)
+                for k in range(begin[g], begin[g] + entries[g]):
+                    e = live_entry[k]
+                    _draw(entry_link[e], load[e] / slowest, residual, floor, open_)
+        count = 0
+        for i in range(active):
+            g = order[i]
+            if not _usable(mask[g], open_, is_src):
+                continue
+            r = head_run[g]
+            while r < first_run[g + 1]:
+                d = dst[run_first[r]]
+                if residual[d] > 0.0 and _meet(run_mask[r], open_):
+                    f = head[r]
+                    while f >= 0 and residual[d] > 0.0:
+                        s = src[f]
+                        if residual[s] > 0.0:
+                            got = min(residual[s], residual[d])
+                            _draw(s, got, residual, floor, open_)
+                            _draw(d, got, residual, floor, open_)
+                            extra[f] = got
+                            filled[count] = f
+                            count += 1
+                            u = left[g] * bits[f]
+                            step = min(step, u / (got + u / gamma[g]))
+                            if start[f] == np.inf:
+                                start[f] = now
+                        f = after[f]
+                r = run_after[r]
+        then = now + step
+        if coming < groups:
+            then = min(then, release[coming])
+        if then == np.inf:
+            return start, finish, False
+        limit = then + instant * max(1.0, then)
+        # Backfilled flows first: their shares refer to `left` as it was.
+        for k in range(count):
+            f = filled[k]
+            g = _owner(first, f)
+            u = left[g] * bits[f]
+            if now + u / (extra[f] + u / gamma[g]) <= limit:
+                finish[f] = then
+            elif now + gamma[g] > limit:
+                sent = extra[f] * (then - now) / (left[g] * (1.0 - (then - now) / gamma[g]))
+                bits[f] = max(bits[f] - sent, 0.0)
+                for e in (of_src[f], of_dst[f]):
+                    load[e] = max(load[e] - sent, 0.0)
+            tightest[g] = -1.0
+            extra[f] = 0.0
+        still = 0
+        for k in range(count):
+            f = filled[k]
+            if finish[f] < np.inf:
+                g = _owner(first, f)
+                flows_left[g] -= 1
+                start[f] = min(start[f], served_since[g])
+                _take_out(f, run[f], after, before, head)
+                if head[run[f]] < 0:
+                    _take_out_run(run[f], g, run_after, run_before, head_run)
+                for e in (of_src[f], of_dst[f]):
+                    load[e] -= bits[f]
+                    users[e] -= 1
+                    if not users[e]:
+                        entries[g] -= 1
+                        _swap(entry_place[e], begin[g] + entries[g], live_entry, entry_place)
+                        _clear(mask[g], entry_link[e])
+                    elif load[e] < 0.0:
+                        load[e] = 0.0
+        for i in range(active):
+            g = order[i]
+            if gamma[g] < np.inf:
+                if now + gamma[g] <= limit:
+                    flows_left[g] = 0
+                else:
+                    left[g] *= 1.0 - (then - now) / gamma[g]
+            if flows_left[g]:
+                order[still] = g
+                still += 1
+            else:
+                for f in range(first[g], first[g + 1]):
+                    finish[f] = min(finish[f], then)
+                    start[f] = min(start[f], served_since[g])
+        active, now = still, then
+    return start, finish, True
+
+
+@compiled
+def _entries(first: Ints, src: Ints, dst: Ints, links: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """One entry for each link a coflow uses.
+
+    Returns where each coflow's entries begin, the links, and each flow's entries at both ends.
+    """
+    begin = np.zeros(len(first), np.int64)
+    link_of = np.empty(2 * len(src), np.int64)
+    of_src, of_dst = np.empty(len(src), np.int64), np.empty(len(src), np.int64)
+    place = np.full(links, -1, np.int64)
+    count = 0
+    for g in range(len(first) - 1):
+        for f in range(first[g], first[g + 1]):
+            for link in (src[f], dst[f]):
+                if place[link] < begin[g]:
+                    place[link] = count
+                    link_of[count] = link
+                    count += 1
+            of_src[f], of_dst[f] = place[src[f]], place[dst[f]]
+        begin[g + 1] = count
+    return begin, link_of[:count].copy(), of_src, of_dst
+
+
+@compiled
+def _runs(first: Ints, dst: Ints) -> tuple[Ints, Ints]:
+    """Runs of consecutive flows of one coflow into one port: each flow's run, each run's first."""
+    run = np.empty(len(dst), np.int64)
+    run_first = np.empty(len(dst) + 1, np.int64)
+    count = 0
+    for g in range(len(first) - 1):
+        for f in range(first[g], first[g + 1]):
+            if f == first[g] or dst[f] != dst[f - 1]:
+                run_first[count] = f
+                count += 1
+            run[f] = count - 1
+    run_first[count] = len(dst)
+    return run, run_first[: count + 1].copy()
+
+
+@compiled
+def _chains(run_first: Ints) -> tuple[Ints, Ints, Ints]:
+    """The flows of every run as a chain: the next and the one before (-1: none), and the first."""
+    flows = run_first[-1]
+    after, before = np.arange(1, flows + 1), np.arange(-1, flows - 1)
+    for r in range(len(run_first) - 1):
+        before[run_first[r]] = -1
+        after[run_first[r + 1] - 1] = -1
+    return after, before, run_first[:-1].copy()
+
+
+@compiled
+def _take_out(f: int, run: int, after: Ints, before: Ints, head: Ints) -> None:
+    """A flow leaves its run."""
+    if before[f] >= 0:
+        after[before[f]] = after[f]
+    else:
+        head[run] = after[f]
+    if after[f] >= 0:
+        before[after[f]] = before[f]
+
+
+@compiled
+def _take_out_run(r: int, g: int, after: Ints, before: Ints, head: Ints) -> None:
+    """A run leaves its coflow; `after` of the last is the first of the next coflow."""
+    if head[g] == r:
+        head[g] = after[r]
+    else:
+        after[before[r]] = after[r]
+    if after[r] < len(before):
+        before[after[r]] = before[r]
+
+
+@compiled
+def _swap(a: int, b: int, items: Ints, place: Ints) -> None:
+    """Two items of a list change places."""
+    items[a], items[b] = items[b], items[a]
+    place[items[a]], place[items[b]] = a, b
+
+
+@compiled
+def _owner(first: Ints, f: int) -> int:
+    """The coflow of a flow."""
+    return int(np.searchsorted(first, f, side="right")) - 1
+
+
+@compiled
+def _draw(link: int, rate: float, residual: Floats, floor: Floats, open_: Bits) -> None:
+    residual[link] -= rate
+    if residual[link] < floor[link]:
+        residual[link] = 0.0
+        _clear(open_, link)
+
+
+@compiled
+def _set(bits: Bits, i: int) -> None:
+    bits[i >> 6] |= ONE << np.uint64(i & 63)
+
+
+@compiled
+def _clear(bits: Bits, i: int) -> None:
+    bits[i >> 6] &= ~(ONE << np.uint64(i & 63))
+
+
+@compiled
+def _within(part: Bits, whole: Bits) -> bool:
+    for w in range(len(part)):
+        if part[w] & ~whole[w] != NO_BITS:
+            return False
+    return True
+
+
+@compiled
+def _meet(a: Bits, b: Bits) -> bool:
+    for w in range(len(a)):
+        if a[w] & b[w] != NO_BITS:
+            return True
+    return False
+
+
+@compiled
+def _usable(mask: Bits, open_: Bits, is_src: Bits) -> bool:
+    """Whether a coflow has a sending and a receiving port that are not used up."""
+    sends, receives = False, False
+    for w in range(len(mask)):
+        both = mask[w] & open_[w]
+        sends = sends or both & is_src[w] != NO_BITS
+        receives = receives or both & ~is_src[w] != NO_BITS
+    return sends and receives
+
+
+@compiled
+def _rounded(key: float) -> float:
+    """As `ranks.ordered`: keys closer than 1e-12 of their size are equal."""
+    mantissa, exponent = frexp(key)
+    return ldexp(np.rint(mantissa * 2.0**40), exponent)
+
+
+@compiled
+def _sort(order: Ints, count: int, key: Floats) -> None:
+    """Coflows by (key, number); nearly sorted as they come."""
+    for i in range(1, count):
+        g = order[i]
+        j = i
+        while j > 0 and (
+            key[order[j - 1]] > key[g] or (key[order[j - 1]] == key[g] and order[j - 1] > g)
+        ):
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = g
+
+
+@compiled
+def _bssi(
+    order: Ints,
+    count: int,
+    begin: Ints,
+    entries: Ints,
+    live_entry: Ints,
+    entry_link: Ints,
+    load: Floats,
+    usable: Floats,
+    weight: Floats,
+    links: int,
+) -> None:
+    """Put the first `count` coflows of `order` in the order of `sincronia`."""
+    present = np.sort(order[:count])
+    total = 0
+    for g in present:
+        total += entries[g]
+    start = np.zeros(count + 1, np.int64)
+    at, seconds = np.empty(total, np.int64), np.empty(total)
+    k = 0
+    for i in range(count):
+        g = present[i]
+        for e in live_entry[begin[g] : begin[g] + entries[g]]:
+            at[k], seconds[k] = entry_link[e], load[e] / usable[entry_link[e]]
+            k += 1
+        start[i + 1] = k
+    places = last_first(start, at, seconds, weight[present], present, links)
+    for i in range(count):
+        order[i] = present[places[i]]
