@@ -95,6 +95,7 @@ MAX_PRIORITY = (1 << 31) - 1
 _SECOND_PART = {"exact": 0, "valid": 0, "lpm": 2}
 _MAX_PARAMS = 65536
 _MAX_EVENT = 1 << 17
+_MAX_CAPTURE = 1 << 20
 
 
 class TargetKind(IntEnum):
@@ -209,6 +210,7 @@ class Dataplane:
         self._ids: dict[str, dict[str, int]] = {}
         self._defaults: dict[int, Target | None] = {}
         self._interfaces: dict[int, str] = {}
+        self._captured: Any = None
         self._event = ctypes.create_string_buffer(_MAX_EVENT)
 
     # -- life cycle -------------------------------------------------------------------------------------------
@@ -676,9 +678,10 @@ class Dataplane:
         """Run one frame through ingress, traffic manager and egress without sockets or shaping; every frame that
         leaves, as (port, frame), in order (also those for the CPU port). Only while the packet thread is stopped.
         Also returns frames for ports that have no interface."""
-        room = 1 << 20
-        out = ctypes.create_string_buffer(room)
-        used = _check(self._lib.sw_process(self._rt, port, frame, len(frame), out, room), "process")
+        if self._captured is None:
+            self._captured = ctypes.create_string_buffer(_MAX_CAPTURE)
+        out = self._captured
+        used = _check(self._lib.sw_process(self._rt, port, frame, len(frame), out, _MAX_CAPTURE), "process")
         frames, at = [], 0
         while at < used:
             number, size = (int.from_bytes(out[at + i:at + i + 4], "little") for i in (0, 4))

@@ -119,6 +119,9 @@ class Expressions:
             return self.layout.headers[value]
         if value["op"] == "access_union_header":
             return self.union(value["left"], scope).member(value["right"])
+        if value["op"] == "?":
+            one, two = self.header(value["left"], scope), self.header(value["right"], scope)
+            return Header(f"(*({self.boolean(value['cond'], scope)} ? &{one.code} : &{two.code}))", one.type)
         stack = self.stack(value["left"])
         assert stack.header is not None
         return Header(stack.element(self._index(stack, value["right"], scope)), stack.header)
@@ -470,6 +473,10 @@ class Expressions:
         return self._compare(op, left, right, scope)
 
     def _compare(self, op: str, left: Node, right: Node, scope: Scope) -> str:
+        places = [self.place(node, scope) for node in (left, right)]
+        if all(place and place[1].varbit for place in places):
+            one, two = (place[0].at(place[1]) for place in places if place)
+            return f"(same_number({one}, {one}_bits / 8u, {two}, {two}_bits / 8u) {op} 1)"
         a, b = self.bounds(left, scope), self.bounds(right, scope)
         work = c_type(min(a[0], b[0]), max(a[1], b[1]))
         self._check(min(a[0], b[0]), max(a[1], b[1]))

@@ -111,6 +111,13 @@ static inline void wide_put(uint8_t *dst, unsigned offset, const uint8_t *src, u
     copy_bits(dst, offset, src, (8 - bits % 8) % 8, bits);
 }
 
+/* Whether two byte strings are the same number (BMv2 compares varbits so). */
+static inline int same_number(const uint8_t *a, unsigned an, const uint8_t *b, unsigned bn) {
+    for (; an > bn; an--) if (*a++) return 0;
+    for (; bn > an; bn--) if (*b++) return 0;
+    return memcmp(a, b, an) == 0;
+}
+
 /* Shifts where the distance may exceed the width. */
 static inline uint64_t shl64(uint64_t v, uint64_t n) { return n >= 64 ? 0 : v << n; }
 static inline uint64_t shr64(uint64_t v, uint64_t n) { return n >= 64 ? 0 : v >> n; }
