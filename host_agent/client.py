@@ -19,6 +19,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from types import TracebackType
 
 import grpc
@@ -63,8 +64,9 @@ class ClientFlow:
     def set(self, class_: int, pace: float) -> None:
         """Class and pace (bit/s on the wire; 0 holds, inf is unpaced) from now on."""
         if pace > 0:
-            tag(self.sock, class_)
-            self._pacer.set_rate(self.sock, pace)
+            with suppress(OSError):  # the framework has closed its socket
+                tag(self.sock, class_)
+                self._pacer.set_rate(self.sock, pace)
             self._open.set()
         else:
             self._open.clear()
