@@ -22,6 +22,7 @@ _LOG = logging.getLogger("switch")
 
 _LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "error": 40, "off": 60}
 _SHUTDOWN_GRACE_S = 0.2
+_SHUTDOWN_PATIENCE_S = 2.0
 
 
 class StartError(Exception):
@@ -83,7 +84,7 @@ def _run(options: Options, stack: ExitStack) -> None:
         server, port = serve(device, options.address, _credentials(options.tls))
     except OSError as error:
         raise StartError(str(error)) from None
-    stack.callback(lambda: server.stop(_SHUTDOWN_GRACE_S).wait())
+    stack.callback(lambda: server.stop(_SHUTDOWN_GRACE_S).wait(_SHUTDOWN_PATIENCE_S))
     events.start()
     dataplane.start()
     print(f"Server listening on {options.address.rpartition(':')[0]}:{port}", flush=True)

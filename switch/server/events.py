@@ -6,6 +6,7 @@ import logging
 import os
 import select
 import threading
+import time
 
 from switch.server.device import Device
 
@@ -52,3 +53,4 @@ class EventLoop:
             except Exception:  # noqa: BLE001
                 # one bad event must not silence all later ones
                 _LOG.exception("an event of the data plane could not be handled")
+                time.sleep(LONGEST_WAIT_S)

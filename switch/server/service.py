@@ -83,6 +83,10 @@ class Service(p4r_grpc.P4RuntimeServicer):
         stream = Stream(self._device)
         stream.start(requests)
         yield from stream.responses()
+        if not context.is_active():
+            # gRPC has ended the RPC itself (bytes that are no message); a handler that merely returned now would
+            # send a second status, after which gRPC never considers the RPC finished
+            yield p4r.StreamMessageResponse()
         if stream.error is not None:
             _abort(stream.error, context)
 
