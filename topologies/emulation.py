@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,13 +19,19 @@ from controller.model.errors import WorkFailed
 from controller.model.network import Network
 from topologies.layout import IPV4_PREFIX, IPV6_PREFIX, with_addresses
 from topologies.links import P4Link
-from topologies.nodes import Bmv2Switch, EmbeddedSwitch, P4Host, P4Switch, bmv2_usable, free_address
+from topologies.nodes import (
+    Bmv2Switch,
+    EmbeddedSwitch,
+    P4Host,
+    P4Switch,
+    bmv2_usable,
+    end_processes,
+    free_address,
+    wait_until_connected,
+)
 from topologies.runfile import RunFile, current
 from topologies.shaping import require_qdiscs
 from topologies.shell import run_lines
-
-START_SECONDS = 30.0
-"How long the switches have to answer: the first start compiles the program."
 
 TARGETS: dict[str, type[P4Switch]] = {"embedded": EmbeddedSwitch, "bmv2": Bmv2Switch}
 
@@ -41,18 +46,27 @@ class FabricTopo(Topo):  # type: ignore[misc]
 
     def build(self, network: Network) -> None:  # type: ignore[override]
         """Nodes, then cables, with the network's port numbers."""
+        target = TARGETS[network.target]
         for host in network.hosts:
             self.addHost(
                 host.name,
+                cls=P4Host,
                 ip=f"{host.ipv4}/{IPV4_PREFIX}",
                 mac=host.mac,
                 ipv6=f"{host.ipv6}/{IPV6_PREFIX}",
             )
         for switch in network.switches:
-            self.addSwitch(switch.name, device_id=switch.device_id, address=switch.address)
+            self.addSwitch(
+                switch.name, cls=target, device_id=switch.device_id, address=switch.address
+            )
         for cable in network.links:
             self.addLink(
-                cable.a, cable.b, port1=cable.a_port, port2=cable.b_port, rate_bps=cable.rate_bps
+                cable.a,
+                cable.b,
+                cls=P4Link,
+                port1=cable.a_port,
+                port2=cable.b_port,
+                rate_bps=cable.rate_bps,
             )
 
 
@@ -147,54 +161,27 @@ class EmulatedNetwork:
 
     def close(self) -> None:
         """End processes, switches, links and hosts; remove the run file (idempotent)."""
-        for process in reversed(self._processes):
-            process.terminate()
-        for process in self._processes:
-            try:
-                process.wait(3.0)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        switches = [] if self._mininet is None else self._mininet.switches
+        nodes = [] if self._mininet is None else [*self._mininet.hosts, *switches]
+        processes = [*self._processes, *(s.process for s in switches if s.process is not None)]
+        end_processes(processes)
+        for node in nodes:  # not Mininet.stop(): it waits for ever for a shell that somebody has killed
+            node.terminate()
         self._processes.clear()
-        try:
-            if self._mininet is not None:
-                self._mininet.stop()
-        finally:
-            self._mininet = None
-            if self._run is not None:
-                self._run.close()
+        self._mininet = None
+        if self._run is not None:
+            self._run.close()
 
     def _start(self) -> None:
         addresses = [free_address(switch.device_id) for switch in self._plan.switches]
         self.network = with_addresses(self._plan, addresses, current().instance)
         write_network_file(self.network, self.network_file)
-        self._mininet = _QuietMininet(
-            topo=FabricTopo(self.network),
-            switch=TARGETS[self.network.target],
-            host=P4Host,
-            link=P4Link,
-            controller=None,
-            build=False,
-        )
+        self._mininet = _QuietMininet(topo=FabricTopo(self.network), controller=None, build=False)
         self._mininet.build()
         for host in self._mininet.hosts:
             current().add_process(host.pid, f"shell of {host.name}")
         self._mininet.start()
         wait_until_connected(self._mininet.switches)
-        current().restore_sysctls()
-
-
-def wait_until_connected(switches: Sequence[P4Switch]) -> None:
-    """Wait for the P4Runtime servers. Raises WorkFailed naming the first that does not answer."""
-    deadline = time.monotonic() + START_SECONDS
-    for switch in switches:
-        while not switch.connected():
-            if time.monotonic() > deadline:
-                raise WorkFailed(
-                    f"switch {switch.name} does not answer at {switch.address} after {START_SECONDS:g} s; "
-                    f"its log: {switch.last_words()}"
-                )
-            time.sleep(0.02)
 
 
 def write_network_file(network: Network, path: Path) -> None:

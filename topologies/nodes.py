@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,11 @@ HOST_SYSCTLS = {
 
 WMEM_BYTES = 1 << 22
 "Send buffer of BMv2's ports: all queues of a port must fit, or one full queue blocks BMv2's only transmit thread."
+
+START_SECONDS = 30.0
+"How long a switch has to answer; it may have to compile first."
+
+TERM_SECONDS = 3.0
 
 FIRST_PORT = 50050
 "Switch 1 listens on the next port, if nobody else does."
@@ -108,12 +114,7 @@ class P4Switch(Switch):  # type: ignore[misc]
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 (Mininet's name)
         """End the process, then the interfaces."""
         if self.process is not None:
-            self.process.terminate()
-            try:
-                self.process.wait(3.0)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+            end_processes([self.process])
             self.process = None
         super().stop(deleteIntfs)
 
@@ -181,9 +182,13 @@ class Bmv2Switch(P4Switch):
         ]
 
     def start(self, controllers: Sequence[Any]) -> None:
-        """Start with large send buffers."""
+        """Start with large send buffers, which it takes when it opens its ports."""
         current().set_sysctl("net.core.wmem_default", str(WMEM_BYTES))
-        super().start(controllers)
+        try:
+            super().start(controllers)
+            wait_until_connected([self])
+        finally:
+            current().restore_sysctls()
 
     def link_setup(self, interface: P4Interface) -> list[str]:
         """The class tree stands at the port."""
@@ -218,6 +223,31 @@ def environment_python() -> str:
     if not python.exists():
         raise WorkFailed(f"{python} is missing: run `make setup`")
     return str(python)
+
+
+def wait_until_connected(switches: Sequence[P4Switch]) -> None:
+    """Wait for the P4Runtime servers. Raises WorkFailed naming the first that does not answer."""
+    deadline = time.monotonic() + START_SECONDS
+    for switch in switches:
+        while not switch.connected():
+            if time.monotonic() > deadline:
+                raise WorkFailed(
+                    f"switch {switch.name} does not answer at {switch.address} after {START_SECONDS:g} s; "
+                    f"its log: {switch.last_words()}"
+                )
+            time.sleep(0.02)
+
+
+def end_processes(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Ask all to end, then make them."""
+    for process in reversed(processes):
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(TERM_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def free_address(number: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,21 +17,25 @@ from tests.topologies.conftest import MakeNetwork
 from topologies import runfile
 from topologies.runfile import RunFile, clean, state_directory
 
+def listening(self: object, ports: object) -> list[str]:
+    """Command line of a switch that only listens: what is tested here is not the switch."""
+    host, _, port = self.address.rpartition(":")  # type: ignore[attr-defined]
+    code = f"import socket, time; s = socket.create_server(('{host}', {port})); time.sleep(600)"
+    return [sys.executable, "-c", code]
+
+
 HOLD = """
 import sys, time
 from controller.model.fabrics import parse_topology
-from topologies.emulation import EmulatedNetwork, Bmv2Switch, EmbeddedSwitch
+from tests.topologies.test_cleaning import listening
+from topologies.emulation import EmulatedNetwork, EmbeddedSwitch
 from topologies.layout import network_of
-def listens(self, ports):
-    host, _, port = self.address.rpartition(":")
-    return [sys.executable, "-c", f"import socket, time; s = socket.create_server(('{host}', {port})); time.sleep(600)"]
-EmbeddedSwitch.command = listens
+EmbeddedSwitch.command = listening
 with EmulatedNetwork(network_of(parse_topology("leaf-spine:2x1x1", 1e7), 1e7, "embedded")) as network:
     network.spawn("h1", [sys.executable, "-c", "import time; time.sleep(600)"], "sleeper")
     print("up", flush=True)
     time.sleep(600)
 """
-"A network whose switches only listen: what is tested here is not the switch."
 
 
 def traces(name: str) -> list[str]:
@@ -100,6 +105,21 @@ def test_a_run_that_ends_by_itself_leaves_nothing(instance: str) -> None:
     process = hold()
     process.send_signal(signal.SIGINT)
     process.wait(20)
+    assert traces(instance) == []
+
+
+@pytest.mark.mininet
+def test_a_network_whose_shells_somebody_killed_still_comes_down(
+    emulate: MakeNetwork, instance: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from topologies.nodes import EmbeddedSwitch
+
+    monkeypatch.setattr(EmbeddedSwitch, "command", listening)
+    with emulate("big-switch:2", "embedded") as network:
+        listed = json.loads((network.directory / "run.json").read_text())["processes"]
+        shells = [pid for pid, _, what in listed if what == "shell of h1"]
+        assert len(shells) == 1
+        os.kill(shells[0], signal.SIGKILL)
     assert traces(instance) == []
 
 
