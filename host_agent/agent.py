@@ -10,10 +10,11 @@ import grpc
 
 from controller.api import PROTOCOL
 from controller.api import coordinator_pb2 as api
+from controller.api.boot import boot_id
 from controller.api.coordinator_pb2_grpc import CoordinatorStub
 from controller.model.errors import WorkFailed
 from host_agent import kernel
-from host_agent.clock import Clock, boot_id
+from host_agent.clock import Clock
 from host_agent.receiver import Receiver
 from host_agent.replay import Replay
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Clock:
@@ -33,11 +30,3 @@ class Clock:
         if round_trip < self._round_trip:
             self._round_trip = round_trip
             self._offset = theirs - (sent + received) / 2
-
-
-def boot_id() -> str:
-    """Names this boot of this machine; empty where the kernel does not tell."""
-    try:
-        return _BOOT_ID.read_text().strip()
-    except OSError:
-        return ""

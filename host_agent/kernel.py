@@ -40,9 +40,7 @@ class TcpInfo:
 
 def tcp_info(sock: socket.socket) -> TcpInfo:
     """Reads TCP_INFO (linux/tcp.h, struct tcp_info) of a connection."""
-    fields = _TCP_INFO.unpack(
-        sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
-    )
+    fields = _TCP_INFO.unpack(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size))
     words = fields[8:32]
     _pacing_rate, max_pacing_rate, acked, _received = fields[32:36]
     return TcpInfo(

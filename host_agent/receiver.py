@@ -21,7 +21,9 @@ FlowArrived = Callable[[int, int, int, float], None]
 class Receiver:
     """Accepts connections and drains them, flow after flow."""
 
-    def __init__(self, arrived: FlowArrived, stray: Callable[[str], None], now: Callable[[], float]):
+    def __init__(
+        self, arrived: FlowArrived, stray: Callable[[str], None], now: Callable[[], float]
+    ):
         """`stray` is told, in one line, of connections that end in the middle of a flow."""
         self._arrived = arrived
         self._stray = stray
@@ -84,7 +86,9 @@ class Receiver:
                 while left > 0:
                     taken = await _read(sock, buffer, min(left, _WAKE_EVERY))
                     if not taken:
-                        self._stray(f"{peer} closed its connection {left} bytes before a flow's end")
+                        self._stray(
+                            f"{peer} closed its connection {left} bytes before a flow's end"
+                        )
                         return
                     left -= taken
                 self._arrived(number, iteration, size, self._now())

@@ -175,7 +175,9 @@ class Coordinator:
         if self._playing.locked():
             raise WorkFailed("a scenario is being played; one at a time")
         if self.tracker.jobs():
-            raise WorkFailed("clients' jobs are being scheduled; a scenario needs the network alone")
+            raise WorkFailed(
+                "clients' jobs are being scheduled; a scenario needs the network alone"
+            )
         async with self._playing:
             await self._end_loop()
             self._begin(scenario.policy, scenario.ipv6)

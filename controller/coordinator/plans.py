@@ -107,16 +107,16 @@ def _add_waits(
 ) -> None:
     """What holds a worker's next iteration, and what hosts must be told of other hosts' items."""
     job = plan.job
-    nodes = [*job.tasks, *job.flows]
+    ids = [task.id for task in job.tasks] + [flow.id for flow in job.flows]
     acts_at = [placed.placement[task.worker] for task in job.tasks] + plan.src
     ends_at = [placed.placement[task.worker] for task in job.tasks] + plan.dst
-    for node, item in enumerate(nodes):
+    for node, item in enumerate(ids):
         waiting = {acts_at[other] for other in plan.frees[node]}
         for row in plan.holds[node]:
             worker = job.workers[row]
             waiting.add(placed.placement[worker])
             if node >= plan.tasks:
-                workers[worker].holds.append(item.id)
+                workers[worker].holds.append(item)
         told = frozenset(waiting - {ends_at[node]})
         if told:
-            plans.relays[job.name, item.id] = told
+            plans.relays[job.name, item] = told

@@ -77,7 +77,12 @@ class Scenario:
         self._timeout = timeout
         self._emit = emit
         self._compiled = [
-            (placed, compile_job(placed, fabric, _size_scale(placed.job, link_rate, scales), scales.time))
+            (
+                placed,
+                compile_job(
+                    placed, fabric, _size_scale(placed.job, link_rate, scales), scales.time
+                ),
+            )
             for placed in workload.jobs
         ]
         names = [placed.job.name for placed in workload.jobs]

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import grpc
 import msgspec
 
 from controller.api import PROTOCOL
 from controller.api import coordinator_pb2 as api
+from controller.api.boot import boot_id
 from controller.api.coordinator_pb2_grpc import CoordinatorServicer
 from controller.coordinator.coordinator import Coordinator
 from controller.coordinator.scenario import Scales, Scenario, decision_record
 from controller.coordinator.session import Session, flow_id
 from controller.model.errors import BadInput, EchelonError
 from controller.model.job import Workload
-from host_agent.clock import boot_id
 
-Context = grpc.aio.ServicerContext
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
 class Service(CoordinatorServicer):
@@ -31,20 +31,13 @@ class Service(CoordinatorServicer):
         self._grant_timeout = grant_timeout
 
     async def Attach(
-        self, requests: AsyncIterator[api.FromHost], context: Context[Any, Any]
+        self, requests: AsyncIterator[api.FromHost], context: Context
     ) -> AsyncIterator[api.ToHost]:
         """Serves one host until either side goes."""
-        first = await anext(requests, None)
-        if first is None or first.WhichOneof("kind") != "hello":
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the first message must be Hello")
-        if first.hello.protocol != PROTOCOL:
-            await context.abort(
-                grpc.StatusCode.FAILED_PRECONDITION,
-                f"the coordinator speaks protocol {PROTOCOL}, {first.hello.host} speaks "
-                f"{first.hello.protocol}: install one version of echelon on both",
-            )
+        first = await anext(requests, api.FromHost())
         session = Session(first.hello)
         try:
+            _check_protocol(first)
             await self._coordinator.attach(session)
         except EchelonError as error:
             await context.abort(_status(error), str(error))
@@ -58,7 +51,7 @@ class Service(CoordinatorServicer):
             self._coordinator.detach(session)
 
     async def RunScenario(
-        self, request: api.ScenarioRequest, context: Context[Any, Any]
+        self, request: api.ScenarioRequest, context: Context
     ) -> AsyncIterator[api.ScenarioEvent]:
         """Plays one scenario; the last event is its result."""
         events: asyncio.Queue[api.ScenarioEvent | None] = asyncio.Queue()
@@ -73,9 +66,7 @@ class Service(CoordinatorServicer):
         finally:
             playing.cancel()
 
-    async def AddJobs(
-        self, request: api.AddJobsRequest, context: Context[Any, Any]
-    ) -> api.AddJobsReply:
+    async def AddJobs(self, request: api.AddJobsRequest, context: Context) -> api.AddJobsReply:
         """Makes clients' jobs known."""
         try:
             workload = _workload(request.workload_json)
@@ -85,7 +76,7 @@ class Service(CoordinatorServicer):
         return api.AddJobsReply(jobs=[placed.job.name for placed in workload.jobs])
 
     async def RemoveJob(
-        self, request: api.RemoveJobRequest, context: Context[Any, Any]
+        self, request: api.RemoveJobRequest, context: Context
     ) -> api.RemoveJobReply:
         """Forgets a job."""
         try:
@@ -94,9 +85,7 @@ class Service(CoordinatorServicer):
             await context.abort(_status(error), str(error))
         return api.RemoveJobReply()
 
-    async def Status(
-        self, request: api.StatusRequest, context: Context[Any, Any]
-    ) -> api.StatusReply:
+    async def Status(self, request: api.StatusRequest, context: Context) -> api.StatusReply:
         """What is attached and in force."""
         coordinator = self._coordinator
         scenario = coordinator.scenario
@@ -156,6 +145,17 @@ class Service(CoordinatorServicer):
             ipv4=host.ipv4,
             ipv6=host.ipv6,
             grant_timeout=self._grant_timeout,
+        )
+
+
+def _check_protocol(first: api.FromHost) -> None:
+    """Raises BadInput unless a stream begins as this protocol wants."""
+    if first.WhichOneof("kind") != "hello":
+        raise BadInput("the first message of a host must be Hello")
+    if first.hello.protocol != PROTOCOL:
+        raise BadInput(
+            f"the coordinator speaks protocol {PROTOCOL}, {first.hello.host} speaks "
+            f"{first.hello.protocol}: install one version of echelon on both"
         )
 
 

@@ -86,9 +86,7 @@ class Tracker:
         """Names of the jobs known."""
         return list(self._plans)
 
-    def announce(
-        self, name: FlowName, key: FlowKey | None, owner: int, at: float
-    ) -> LiveFlow:
+    def announce(self, name: FlowName, key: FlowKey | None, owner: int, at: float) -> LiveFlow:
         """A flow became ready. Raises KeyError naming a job or flow that is not known."""
         job, iteration, flow_id = name
         if job not in self._plans:

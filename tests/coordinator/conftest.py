@@ -131,16 +131,18 @@ async def live(
     coordinator = Coordinator(star(hosts), enforcer, policy, debounce=0.002)
     address = f"unix:{tmp_path / 'c.sock'}"
     running: list[asyncio.Task[None]] = []
-    async with serving(coordinator, address, grant_timeout):
-        async with grpc.aio.insecure_channel(address) as channel:
-            if agents:
-                running = [
-                    asyncio.ensure_future(Agent(f"h{i + 1}", address).run()) for i in range(hosts)
-                ]
-                await coordinator.wait_for_agents([f"h{i + 1}" for i in range(hosts)], 10.0)
-            try:
-                yield Live(coordinator, enforcer, address, CoordinatorStub(channel))
-            finally:
-                for task in running:
-                    task.cancel()
-                await asyncio.gather(*running, return_exceptions=True)
+    async with (
+        serving(coordinator, address, grant_timeout),
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        if agents:
+            running = [
+                asyncio.ensure_future(Agent(f"h{i + 1}", address).run()) for i in range(hosts)
+            ]
+            await coordinator.wait_for_agents([f"h{i + 1}" for i in range(hosts)], 10.0)
+        try:
+            yield Live(coordinator, enforcer, address, CoordinatorStub(channel))
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)

@@ -115,7 +115,9 @@ class PlainNetwork:
         run(f"ip -n {space} addr add {host.ipv4}/16 dev eth0")
         run(f"ip -n {space} addr add {host.ipv6}/64 dev eth0 nodad")
         for where, device in ((space, "eth0"), (self._bridge, port)):
-            run(f"ip netns exec {where} ethtool -K {device} tx off rx off tso off gso off gro off sg off")
+            run(
+                f"ip netns exec {where} ethtool -K {device} tx off rx off tso off gso off gro off sg off"
+            )
             run(f"ip -n {where} link set {device} up")
         run(f"ip -n {space} link set lo up")
         run(f"ip -n {self._bridge} link set {port} master br0")
@@ -126,7 +128,9 @@ class PlainNetwork:
         tc = f"tc -n {space}"
         rate = f"{self._rate:.0f}bit"
         run(f"{tc} qdisc add dev {device} root handle 1: htb default 10")
-        run(f"{tc} class add dev {device} parent 1: classid 1:1 htb rate {rate} burst 1600 cburst 1600")
+        run(
+            f"{tc} class add dev {device} parent 1: classid 1:1 htb rate {rate} burst 1600 cburst 1600"
+        )
         for class_ in range(8):
             run(
                 f"{tc} class add dev {device} parent 1:1 classid 1:1{class_} htb "

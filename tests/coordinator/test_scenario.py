@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 
 import grpc
@@ -45,7 +46,7 @@ async def test_in_order_flows_wait_without_sending_and_paced_ones_keep_their_pac
         result, _ = await system.play(placed(pipeline(), "h1", "h2"), "fifo")
     flows = list(result.raw.flows)
     assert [flow.classes[0].pace for flow in flows] == [RATE, 0.0, 0.0]
-    for earlier, later in zip(flows, flows[1:], strict=False):
+    for earlier, later in itertools.pairwise(flows):
         assert later.start >= earlier.finish - 0.001
     assert all(0 < flow.pace_ratio < 1.25 for flow in flows)
 
@@ -61,7 +62,12 @@ async def test_fair_is_one_class_and_nobody_is_paced(tmp_path: Path) -> None:
 async def test_rules_cover_every_flow_and_are_gone_afterwards(tmp_path: Path) -> None:
     async with live(tmp_path) as system:
         result, _ = await system.play(placed(pipeline(), "h1", "h2"), "echelon")
-        keys = {tuple(rule.key) for call in system.enforcer.calls for rule in call if hasattr(rule, "key")}
+        keys = {
+            tuple(rule.key)
+            for call in system.enforcer.calls
+            for rule in call
+            if hasattr(rule, "key")
+        }
         assert keys == {
             (f.key.src_ip, f.key.dst_ip, f.key.protocol, f.key.src_port, f.key.dst_port)
             for f in result.raw.flows

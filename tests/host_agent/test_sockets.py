@@ -47,20 +47,22 @@ def test_congestion_control_is_pinned_or_refused_by_name() -> None:
 
 
 def test_tcp_info_counts_what_was_acknowledged() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        with socket.create_connection(server.getsockname()) as sender:
-            receiver, _ = server.accept()
-            before = kernel.tcp_info(sender).acked
-            sender.sendall(b"x" * 50_000)
-            with receiver:
-                left = 50_000
-                while left:
-                    left -= len(receiver.recv(left))
-                deadline = time.monotonic() + 5
-                while kernel.tcp_info(sender).acked - before < 50_000:
-                    assert time.monotonic() < deadline
-                    time.sleep(0.01)
-            info = kernel.tcp_info(sender)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as sender,
+    ):
+        receiver, _ = server.accept()
+        before = kernel.tcp_info(sender).acked
+        sender.sendall(b"x" * 50_000)
+        with receiver:
+            left = 50_000
+            while left:
+                left -= len(receiver.recv(left))
+            deadline = time.monotonic() + 5
+            while kernel.tcp_info(sender).acked - before < 50_000:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        info = kernel.tcp_info(sender)
     assert info.acked - before == 50_000
     assert info.retransmits == 0
     assert info.segments >= 1
