@@ -66,12 +66,20 @@ class Bmv2:
     target = "bmv2"
 
     def __init__(
-        self, json: Path, p4info: Path | None, *, cpu_port: int = 510, queues: int = 8
+        self,
+        json: Path,
+        p4info: Path | None,
+        *,
+        cpu_port: int = 510,
+        queues: int = 8,
+        batch: int = BATCH,
     ) -> None:
+        """`batch`: frames fed between two pauses."""
         program = shutil.which("simple_switch_grpc")
         if program is None:
             raise CannotDo("simple_switch_grpc is not on PATH")
         self.cpu_port = cpu_port
+        self._batch = batch
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the switch runs
         self._session: Session | None = None
         runtime, packets = (f"127.0.0.1:{_free_port()}" for _ in range(2))
@@ -119,10 +127,10 @@ class Bmv2:
 
     def play(self, frames: list[Frame]) -> Outcome:
         outcome = Outcome([[] for _ in frames])
-        for start in range(0, len(frames), BATCH):
+        for start in range(0, len(frames), self._batch):
             batch = [
                 Request(id=start + i + 1, device_id=DEVICE, port=port, packet=frame)
-                for i, (port, frame) in enumerate(frames[start : start + BATCH])
+                for i, (port, frame) in enumerate(frames[start : start + self._batch])
             ]
             for answer in self._exchange(batch):
                 outcome.frames[answer.id - 1].append((answer.port, answer.packet))

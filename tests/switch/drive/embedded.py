@@ -83,9 +83,7 @@ class Embedded:
             case Multicast():
                 plane.set_multicast(command.id, command.replicas)
             case CloneSession():
-                plane.set_clone_session(
-                    command.id, command.replicas, packet_length=command.length
-                )
+                plane.set_clone_session(command.id, command.replicas, packet_length=command.length)
             case MeterRates():
                 rates = MeterConfig(command.cir, command.cburst, command.pir, command.pburst)
                 plane.meter_write(plane.meter(command.meter), command.index, rates)

@@ -132,9 +132,7 @@ class Session:
 
     def _write(self, kind: Any, entity: p4r.Entity) -> None:
         update = p4r.Update(type=kind, entity=entity)
-        request = p4r.WriteRequest(
-            device_id=DEVICE, election_id=U128.encode(1), updates=[update]
-        )
+        request = p4r.WriteRequest(device_id=DEVICE, election_id=U128.encode(1), updates=[update])
         try:
             self._stub.Write(request, timeout=10)
         except grpc.RpcError as error:
@@ -206,9 +204,7 @@ class Session:
         info = named(self.info.actions, call.action)
         action.action_id = info.preamble.id
         for parameter in info.params:
-            action.params.add(
-                param_id=parameter.id, value=octets(call.params[parameter.name])
-            )
+            action.params.add(param_id=parameter.id, value=octets(call.params[parameter.name]))
 
     def _entry(self, command: Entry, entry: Any) -> None:
         table = named(self.info.tables, command.table)

@@ -30,7 +30,9 @@ def compile_p4(source: Path, directory: Path) -> Compiled:
     json, p4info = directory / f"{source.stem}.json", directory / f"{source.stem}.p4info.bin"
     if not (json.exists() and json.stat().st_mtime > source.stat().st_mtime):
         p4info.unlink(missing_ok=True)
-        if _run(source, json, "--p4runtime-files", str(p4info)) and (complaint := _run(source, json)):
+        if _run(source, json, "--p4runtime-files", str(p4info)) and (
+            complaint := _run(source, json)
+        ):
             json.unlink(missing_ok=True)
             raise NotCompiled(complaint)
     return Compiled(json, p4info if p4info.exists() else None)

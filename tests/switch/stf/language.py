@@ -1,14 +1,14 @@
 """Reads .stf files, p4c's language for tests of a switch: entries, packets, and what must come out.
 
-    add TABLE [PRIORITY] FIELD:VALUE ... ACTION(PARAM:VALUE, ...) [= NAME]
-    setdefault TABLE ACTION(PARAM:VALUE, ...)
-    packet PORT HEX...                  expect PORT [HEX... [$]]      (* is any digit, $ is the end)
-    mirroring_add SESSION PORT          mirroring_add_mc SESSION GROUP
-    mc_mgrp_create GROUP                mc_node_create RID PORT...    mc_node_associate GROUP NODE
-    meter_set_rates METER INDEX RATE:BURST RATE:BURST                 meter_array_set_rates ...
-    register_write REGISTER INDEX VALUE                               register_reset REGISTER
-    check_counter COUNTER(INDEX) packets|bytes ==|!=|<|<=|>|>= NUMBER
-    wait, no_packet, and reads whose result p4c does not look at either
+add TABLE [PRIORITY] FIELD:VALUE ... ACTION(PARAM:VALUE, ...) [= NAME]
+setdefault TABLE ACTION(PARAM:VALUE, ...)
+packet PORT HEX...                  expect PORT [HEX... [$]]      (* is any digit, $ is the end)
+mirroring_add SESSION PORT          mirroring_add_mc SESSION GROUP
+mc_mgrp_create GROUP                mc_node_create RID PORT...    mc_node_associate GROUP NODE
+meter_set_rates METER INDEX RATE:BURST RATE:BURST                 meter_array_set_rates ...
+register_write REGISTER INDEX VALUE                               register_reset REGISTER
+check_counter COUNTER(INDEX) packets|bytes ==|!=|<|<=|>|>= NUMBER
+wait, no_packet, and reads whose result p4c does not look at either
 """
 
 from __future__ import annotations

@@ -85,7 +85,9 @@ class Script:
             case Add():
                 table = self._table(statement.table)
                 fields = dict(_key_match(table, *pair) for pair in statement.match)
-                exact = {name for name, (kind, _) in table.key.items() if kind in ("exact", "valid")}
+                exact = {
+                    name for name, (kind, _) in table.key.items() if kind in ("exact", "valid")
+                }
                 yield Entry(
                     table.name,
                     {name: Match(0) for name in exact - fields.keys()} | fields,
@@ -209,7 +211,9 @@ def table_index(name: str) -> str:
     return f"{head}[{digits}]{tail[len(digits) :]}" if dollar and digits else name
 
 
-def differences(expected: dict[int, list[str | None]], out: dict[int, list[bytes]]) -> Iterator[str]:
+def differences(
+    expected: dict[int, list[str | None]], out: dict[int, list[bytes]]
+) -> Iterator[str]:
     """What came out against what was expected, port by port."""
     for port in sorted(expected.keys() | out.keys()):
         wanted, got = expected.get(port, []), out.get(port, [])

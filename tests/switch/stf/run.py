@@ -65,7 +65,7 @@ def is_v1model(source: Path) -> bool:
     return "p4_14" in str(source) or "v1model.p4" in source.read_text(errors="replace")
 
 
-def tests_in(directory: Path) -> list[Path]:
+def samples_in(directory: Path) -> list[Path]:
     """The .stf files whose program is for v1model."""
     return [
         test
@@ -76,7 +76,7 @@ def tests_in(directory: Path) -> list[Path]:
 
 def run(directory: Path, targets: list[str], only: str, work: Path) -> Iterator[Result]:
     """Every test on every target."""
-    for test in tests_in(directory):
+    for test in samples_in(directory):
         if only not in test.stem:
             continue
         try:
@@ -88,7 +88,9 @@ def run(directory: Path, targets: list[str], only: str, work: Path) -> Iterator[
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("directory", type=Path)
     parser.add_argument("--target", action="append", choices=["embedded", "bmv2"])
     parser.add_argument("--only", default="", help="tests whose name contains this")
@@ -108,7 +110,9 @@ def main() -> int:
                 sys.stdout.flush()
     if asked.json:
         asked.json.write_text(json.dumps([asdict(r) for r in results], indent=1))
-    passed = {t: {r.test for r in results if r.target == t and r.verdict == "pass"} for t in targets}
+    passed = {
+        t: {r.test for r in results if r.target == t and r.verdict == "pass"} for t in targets
+    }
     for target in targets:
         verdicts = Counter(r.verdict for r in results if r.target == target)
         print(f"{target}: {verdicts['pass']} of {verdicts.total()} pass, {dict(verdicts)}")
