@@ -19,34 +19,37 @@ class ActionCodec:
         self.name = info.name
         self.scope = info.scope
         self.dataplane_id = dataplane_id
-        self._params = tuple((p.id, p.name, p.bits, octets(p.bits)) for p in info.params)
-        self._positions = {p.id: position for position, p in enumerate(info.params)}
+        self._params = info.params
+        # (position, size, top, field): a value of that size whose first byte is at most `top` needs no encoding
+        self._by_id = {
+            p.id: (position, octets(p.bits), 0xFF >> -p.bits % 8, p) for position, p in enumerate(info.params)
+        }
 
     def encode(self, action: p4r.Action) -> bytes:
         """The parameters' bytes. Raises INVALID_ARGUMENT for unknown, repeated, missing or too wide parameters."""
-        params = self._params
-        parts: list[bytes | None] = [None] * len(params)
+        parts: list[bytes | None] = [None] * len(self._params)
         for param in action.params:
-            position = self._positions.get(param.param_id)
-            if position is None:
+            found = self._by_id.get(param.param_id)
+            if found is None:
                 raise invalid(f"action {self.name}: no parameter has id {param.param_id}")
+            position, size, top, field = found
             if parts[position] is not None:
-                raise invalid(f"parameter {params[position][1]} is given twice")
-            _, name, bits, size = params[position]
+                raise invalid(f"parameter {field.name} is given twice")
             value = param.value
-            # the usual case first: already as wide as the parameter and no spare bits
-            parts[position] = value if len(value) == size and not bits & 7 else widen(value, bits, name)
+            plain = len(value) == size and value[0] <= top
+            parts[position] = value if plain else widen(value, field.bits, field.name)
         try:
             return b"".join(parts)  # type: ignore[arg-type]
         except TypeError:
-            missing = next(p[1] for p, part in zip(params, parts, strict=True) if part is None)
+            missing = next(p.name for p, part in zip(self._params, parts, strict=True) if part is None)
             raise invalid(f"parameter {missing} is missing") from None
 
     def decode(self, data: bytes) -> p4r.Action:
         """The message of this action with these parameters."""
         action, position = p4r.Action(action_id=self.id), 0
-        for param_id, _, _, size in self._params:
-            action.params.add(param_id=param_id, value=narrow(data[position : position + size]))
+        for param in self._params:
+            size = octets(param.bits)
+            action.params.add(param_id=param.id, value=narrow(data[position : position + size]))
             position += size
         return action
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from switch.server.options import PROGRAM, Options, Tls, UsageError, parse
+from switch.server.stubs import without_client
 
 if TYPE_CHECKING:
     import grpc
@@ -56,6 +57,7 @@ def _run(options: Options, stack: ExitStack) -> None:
         _emit_c(program, options.emit_c)
         return
 
+    without_client()
     # imported here: --help and bad usage need neither gRPC nor the data plane
     from switch.dataplane import Dataplane
     from switch.server.device import Device

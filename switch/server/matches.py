@@ -19,22 +19,29 @@ class KeyCodec:
     def __init__(self, fields: Iterable[MatchField], owner: str) -> None:
         self._owner = owner
         self._fields = tuple(_CODECS[field.kind](field) for field in fields)
-        self._by_id = {codec.id: (position, codec.encode) for position, codec in enumerate(self._fields)}
+        # (position, size, top, encode): an exact value of that size whose first byte is at most `top` needs no encoding
+        self._by_id = {
+            codec.id: (position, *codec.plain, codec.encode)
+            for position, codec in enumerate(self._fields)
+        }
         self._omitted = [codec.omitted for codec in self._fields]
 
     def encode(self, matches: Iterable[p4r.FieldMatch]) -> bytes:
         """The key. Raises INVALID_ARGUMENT for unknown, repeated, missing or malformed fields, and for a "don't
         care" that is spelled out instead of left out."""
-        parts = self._omitted.copy()
+        omitted = self._omitted
+        parts = omitted.copy()
         by_id = self._by_id
         for match in matches:
             found = by_id.get(match.field_id)
             if found is None:
                 raise invalid(f"{self._owner}: no match field has id {match.field_id}")
-            position, encode = found
-            if parts[position] is not self._omitted[position]:
+            position, size, top, encode = found
+            if parts[position] is not omitted[position]:
                 raise invalid(f"{self._fields[position].name} is given twice")
-            parts[position] = encode(match)
+            value = match.exact.value
+            plain = len(value) == size and value[0] <= top
+            parts[position] = value if plain else encode(match)
         try:
             return b"".join(parts)  # type: ignore[arg-type]
         except TypeError:
@@ -69,6 +76,8 @@ class _FieldCodec:
     """The encoding of a field left out; None where that is an error."""
     length: int
     """Bytes of the encoding."""
+    plain: tuple[int, int] = (-1, 0)
+    """(size, top) of an exact match: a value of `size` bytes, the first at most `top`, is its own encoding."""
 
     def __init__(self, field: MatchField) -> None:
         self.id = field.id
@@ -98,15 +107,12 @@ class _Exact(_FieldCodec):
         super().__init__(field)
         self.omitted = None
         self.length = self.size
-        self._top = self.ones[0]
+        self.plain = (self.size, self.ones[0])
 
     def encode(self, match: p4r.FieldMatch) -> bytes:
         if not match.HasField("exact"):
             raise self.wrong_kind("an exact")
-        value = match.exact.value
-        if len(value) == self.size and value[0] <= self._top:
-            return value  # the usual case: nothing to convert
-        return widen(value, self.bits, self.name)
+        return widen(match.exact.value, self.bits, self.name)
 
     def decode(self, part: bytes) -> p4r.FieldMatch:
         return p4r.FieldMatch(field_id=self.id, exact=p4r.FieldMatch.Exact(value=narrow(part)))
