@@ -48,7 +48,7 @@ def differences(
             yield f"port {port}, {frame.hex()}:\n  ours   {_show(our)}\n  theirs {_show(their)}"
     if ours.outcome.packet_ins != theirs.outcome.packet_ins:
         mine, other = ours.outcome.packet_ins, theirs.outcome.packet_ins
-        first = next((i for i, (a, b) in enumerate(zip(mine, other)) if a != b), None)  # noqa: B905
+        first = next((i for i, (a, b) in enumerate(zip(mine, other)) if a != b), None)
         where = "" if first is None else f"; {first}: {mine[first].hex()} / {other[first].hex()}"
         yield f"packet-ins: ours {len(mine)}, theirs {len(other)}{where}"
     # Two flows that share a register cell silence each other for a second: time decides.

@@ -14,7 +14,7 @@ TCP, UDP, ICMP, ICMPV6 = 6, 17, 1, 58
 
 def internet_checksum(data: bytes) -> int:
     """RFC 1071, over 16-bit words."""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total ^ 0xFFFF

@@ -16,8 +16,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from google.protobuf import text_format
 from finsy.proto import p4i
+from google.protobuf import text_format
 
 from tests.switch.differential import recording
 from tests.switch.differential.compare import Result, differences, observe

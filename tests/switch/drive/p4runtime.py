@@ -138,8 +138,8 @@ class Session:
         except grpc.RpcError as error:
             if error.code() == grpc.StatusCode.UNIMPLEMENTED:
                 raise CannotDo(str(error.details())) from error
-            details = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
-            raise Refused(f"{error.details()} {details!r} for {entity}") from error
+            details = error.trailing_metadata()
+            raise Refused(f"{error.details()} {details} for {entity}") from error
 
     def _entities(self, command: Command) -> Iterator[tuple[Any, p4r.Entity]]:
         entity = p4r.Entity()

@@ -17,8 +17,8 @@ from tests.switch.drive.commands import (
     Match,
     MeterRates,
     Multicast,
-    Switch,
     RegisterWrite,
+    Switch,
 )
 from tests.switch.drive.program import Table, array_sizes, tables
 from tests.switch.stf.language import (
@@ -55,7 +55,7 @@ class Script:
         """The differences; raises StfError, Refused (see `drive`)."""
         out: dict[int, list[bytes]] = {}
         expected: dict[int, list[str | None]] = {}
-        wrong = []
+        wrong: list[str] = []
         packets: list[Frame] = []
         for statement in self.statements:
             if isinstance(statement, Packet):
@@ -181,8 +181,8 @@ def _key_match(table: Table, name: str, value: str) -> tuple[str, Match]:
         mask = "f" if value[:2].lower() == "0x" else "1"
         if value[:2].lower() not in ("0x", "0b"):
             return field, Match(number(value))
-        digits = "".join("0" if d == "*" else mask for d in value[2:])
-        return field, Match(number(value.replace("*", "0")), mask=number(value[:2] + digits))
+        mask = value[:2] + "".join("0" if d == "*" else mask for d in value[2:])
+        return field, Match(number(value.replace("*", "0")), mask=number(mask))
     return field, Match(number(value))
 
 

@@ -56,7 +56,7 @@ def run_one(test: Path, target: str, compiled: Compiled) -> Result:
         return Result(test.stem, target, "refused", str(error))
     except StfError as error:
         return Result(test.stem, target, "not-compiled", str(error))
-    except Exception as error:  # a sample that breaks a target must not hide the others
+    except Exception as error:  # noqa: BLE001 - a sample that breaks a target must not hide the others
         return Result(test.stem, target, "crashed", f"{type(error).__name__}: {error}")
     return Result(test.stem, target, "differs" if wrong else "pass", "; ".join(wrong[:3]))
 
