@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.topo import Topo
-
 from controller.model.errors import WorkFailed
 from controller.model.network import Network
 from topologies.layout import IPV4_PREFIX, IPV6_PREFIX, with_addresses
@@ -33,6 +32,9 @@ from topologies.runfile import RunFile, current
 from topologies.shaping import require_qdiscs
 from topologies.shell import run_lines
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 TARGETS: dict[str, type[P4Switch]] = {"embedded": EmbeddedSwitch, "bmv2": Bmv2Switch}
 
 
@@ -44,7 +46,7 @@ def best_target() -> str:
 class FabricTopo(Topo):  # type: ignore[misc]
     """Mininet's description of a `Network` whose addresses are filled in."""
 
-    def build(self, network: Network) -> None:  # type: ignore[override]
+    def build(self, network: Network) -> None:
         """Nodes, then cables, with the network's port numbers."""
         target = TARGETS[network.target]
         for host in network.hosts:
@@ -90,7 +92,7 @@ class EmulatedNetwork:
         self._processes: list[subprocess.Popen[bytes]] = []
         self.network = network
 
-    def __enter__(self) -> EmulatedNetwork:
+    def __enter__(self) -> Self:
         """Build and start. Raises WorkFailed (not root, another run, a switch that does not start)."""
         if os.geteuid() != 0:
             raise WorkFailed("a Mininet network needs root: run with sudo")
@@ -165,7 +167,9 @@ class EmulatedNetwork:
         nodes = [] if self._mininet is None else [*self._mininet.hosts, *switches]
         processes = [*self._processes, *(s.process for s in switches if s.process is not None)]
         end_processes(processes)
-        for node in nodes:  # not Mininet.stop(): it waits for ever for a shell that somebody has killed
+        for (
+            node
+        ) in nodes:  # not Mininet.stop(): it waits for ever for a shell that somebody has killed
             node.terminate()
         self._processes.clear()
         self._mininet = None

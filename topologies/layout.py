@@ -22,7 +22,9 @@ def network_of(fabric: Fabric, link_rate_bps: float, target: str) -> Network:
     Raises BadInput for a fabric that cables cannot realise: a one-way link, a host with several links.
     """
     if len(fabric.hosts) > MAX_HOSTS:
-        raise BadInput(f"{fabric.name}: {len(fabric.hosts)} hosts, at most {MAX_HOSTS} have addresses")
+        raise BadInput(
+            f"{fabric.name}: {len(fabric.hosts)} hosts, at most {MAX_HOSTS} have addresses"
+        )
     used: dict[str, int] = defaultdict(int)
 
     def next_port(node: str) -> int:
@@ -90,7 +92,9 @@ def _attachment(fabric: Fabric, host: str, cables: list[Cable]) -> tuple[str, in
     ends = [(cable.b, cable.b_port) for cable in cables if cable.a == host]
     ends += [(cable.a, cable.a_port) for cable in cables if cable.b == host]
     if len(ends) != 1 or ends[0][0] not in fabric.switches:
-        raise BadInput(f"{fabric.name}: host {host} has {len(ends)} links, expected one, to a switch")
+        raise BadInput(
+            f"{fabric.name}: host {host} has {len(ends)} links, expected one, to a switch"
+        )
     return ends[0]
 
 

@@ -43,7 +43,7 @@ class P4Link(Link):  # type: ignore[misc]
         params.setdefault("cls2", P4Interface)
         super().__init__(node1, node2, rate_bps=rate_bps, **params)
 
-    def intfName(self, node: Any, n: int) -> str:  # noqa: N802 (Mininet's name)
+    def intfName(self, node: Any, n: int) -> str:
         """Our own name, listed in the run file before the interface is made."""
         name = interface_name(current().instance, node.name, n)
         if not node.inNamespace:

@@ -15,12 +15,12 @@ from typing import Any
 _HERE = Path(sys._getframe().f_code.co_filename).resolve()  # `mn` runs this text without __file__
 sys.path.insert(0, str(_HERE.parent.parent))
 
-from controller.model.fabrics import parse_topology  # noqa: E402
-from controller.model.units import parse_rate  # noqa: E402
-from topologies.emulation import FabricTopo, best_target, write_network_file  # noqa: E402
-from topologies.layout import network_of, with_addresses  # noqa: E402
-from topologies.nodes import free_address  # noqa: E402
-from topologies.runfile import current  # noqa: E402
+from controller.model.fabrics import parse_topology
+from controller.model.units import parse_rate
+from topologies.emulation import FabricTopo, best_target, write_network_file
+from topologies.layout import network_of, with_addresses
+from topologies.nodes import free_address
+from topologies.runfile import current
 
 
 class NamedTopo(FabricTopo):
@@ -28,7 +28,9 @@ class NamedTopo(FabricTopo):
 
     kind = ""
 
-    def build(self, *sizes: int, rate: str = "40mbit", target: str = "") -> None:
+    def build(  # type: ignore[override]
+        self, *sizes: int, rate: str = "40mbit", target: str = ""
+    ) -> None:
         """Lay out, choose addresses, write the network file, and say where it is."""
         rate_bps = parse_rate(rate)
         fabric = parse_topology(f"{self.kind}:{'x'.join(map(str, sizes))}", rate_bps)

@@ -111,7 +111,7 @@ class P4Switch(Switch):  # type: ignore[misc]
             probe.settimeout(1.0)
             return probe.connect_ex((host, int(port))) == 0
 
-    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 (Mininet's name)
+    def stop(self, deleteIntfs: bool = True) -> None:
         """End the process, then the interfaces."""
         if self.process is not None:
             end_processes([self.process])
@@ -176,7 +176,12 @@ class Bmv2Switch(P4Switch):
         return [
             "simple_switch_grpc",
             *("--log-level", "off"),
-            *(word for option, value in extra.items() if option in known for word in (option, value)),
+            *(
+                word
+                for option, value in extra.items()
+                if option in known
+                for word in (option, value)
+            ),
             *self._options(ports),
             *self._target_options(),
         ]

@@ -88,7 +88,9 @@ class RunFile:
     def add_interface(self, name: str) -> None:
         """List an interface that is about to be made. Raises WorkFailed if somebody else's has the name."""
         if Path("/sys/class/net", name).exists():
-            raise WorkFailed(f"interface {name} exists and is not ours: set ECHELON_INSTANCE to another name")
+            raise WorkFailed(
+                f"interface {name} exists and is not ours: set ECHELON_INSTANCE to another name"
+            )
         self._made.interfaces.append(name)
         self._write()
 

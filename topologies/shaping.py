@@ -41,14 +41,14 @@ def class_tree(interface: str, rate_bps: float, leaf: str) -> list[str]:
     for class_ in range(CLASSES):
         minor = _minor(class_)
         least = max(8, round(rate * _LEAST_SHARE))
+        share = f"rate {least}bit ceil {rate}bit prio {CLASSES - 1 - class_}"
+        byte = f"{class_ << 5:#x} 0xe0"
+        chosen = f"filter add dev {interface} parent 1:"
         lines += [
-            f"class add dev {interface} parent 1:1 classid 1:{minor} htb "
-            f"rate {least}bit ceil {rate}bit prio {CLASSES - 1 - class_} {htb}",
+            f"class add dev {interface} parent 1:1 classid 1:{minor} htb {share} {htb}",
             f"qdisc add dev {interface} parent 1:{minor} handle {minor}: {leaf}",
-            f"filter add dev {interface} parent 1: protocol ip prio 1 "
-            f"u32 match ip tos {class_ << 5:#x} 0xe0 flowid 1:{minor}",
-            f"filter add dev {interface} parent 1: protocol ipv6 prio 2 "
-            f"u32 match ip6 priority {class_ << 5:#x} 0xe0 flowid 1:{minor}",
+            f"{chosen} protocol ip prio 1 u32 match ip tos {byte} flowid 1:{minor}",
+            f"{chosen} protocol ipv6 prio 2 u32 match ip6 priority {byte} flowid 1:{minor}",
         ]
     return lines
 

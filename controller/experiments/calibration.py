@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from controller.model import Fabric, Link
 from controller.model.errors import EchelonError, WorkFailed
 from controller.model.rule import FlowKey, FlowRule
-from controller.switches import FabricDriver
+from controller.switches import Count, FabricDriver
 from topologies.emulation import EmulatedNetwork
 from topologies.layout import network_of
 from topologies.runfile import instance
@@ -75,14 +75,22 @@ class Calibration:
 
 def measure(target: str, link_rate_bps: float) -> Calibration:
     """Measure in a process of its own. Raises WorkFailed with its reason."""
-    command = [sys.executable, "-m", "controller.experiments.calibration", target, str(link_rate_bps)]
+    command = [
+        sys.executable,
+        "-m",
+        "controller.experiments.calibration",
+        target,
+        str(link_rate_bps),
+    ]
     environment = {**os.environ, "ECHELON_INSTANCE": f"{instance()}c"}
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired:
-        raise WorkFailed(f"calibration took longer than {TIMEOUT_S:g} s: the machine is too busy") from None
+        raise WorkFailed(
+            f"calibration took longer than {TIMEOUT_S:g} s: the machine is too busy"
+        ) from None
     if done.returncode != 0:
         words = done.stderr.strip().splitlines() or ["it said nothing"]
         raise WorkFailed(f"calibration failed: {words[-1]}")
@@ -106,11 +114,17 @@ async def _measure(network: EmulatedNetwork, link_rate_bps: float) -> Calibratio
         for host in ("h3", "h5"):
             network.spawn(host, [sys.executable, "-c", _SINK], f"sink-{host}")
         await asyncio.sleep(0.3)
-        rules = [_rule(network, "h1", "h3", 0), _rule(network, "h2", "h3", 7), _rule(network, "h4", "h5", 7)]
+        rules = [
+            _rule(network, "h1", "h3", 0),
+            _rule(network, "h2", "h3", 7),
+            _rule(network, "h4", "h5", 7),
+        ]
         for error in await driver.set_flows(rules):
             raise WorkFailed(f"switch {error.switch}: {error.reason}")
         low, high, fast = rules
-        sending = asyncio.gather(_send(network, low, 1.0 + SECONDS, 0.0), _send(network, high, SECONDS, 1.0))
+        sending = asyncio.gather(
+            _send(network, low, 1.0 + SECONDS, 0.0), _send(network, high, SECONDS, 1.0)
+        )
         await asyncio.sleep(1.5)  # the low flow has filled the queue, the high one has begun
         share, use = await _watch_port(driver, 3, link_rate_bps, SECONDS - 0.7)
         await sending
@@ -124,9 +138,11 @@ async def _watch_port(
     driver: FabricDriver, port: int, rate_bps: float, seconds: float
 ) -> tuple[float, float]:
     """Class 7's share of what leaves a port, and the use of its rate."""
-    began, before = time.monotonic(), (await driver.counters()).switches["s1"].classes[port]
+    before = (await driver.counters()).switches["s1"].classes[port]
+    began = time.monotonic()
     await asyncio.sleep(seconds)
-    elapsed, after = time.monotonic() - began, (await driver.counters()).switches["s1"].classes[port]
+    elapsed = time.monotonic() - began
+    after = (await driver.counters()).switches["s1"].classes[port]
     sent = [new.bytes - old.bytes for old, new in zip(before, after, strict=True)]
     total = sum(sent)
     return (sent[7] / total if total else 0.0), total * 8 / elapsed / rate_bps
@@ -140,7 +156,7 @@ async def _fastest(network: EmulatedNetwork, driver: FabricDriver, rule: FlowRul
     return (after - before) / SECONDS
 
 
-def _frames(classes: dict[int, list[tuple[int, int]]]) -> int:
+def _frames(classes: dict[int, list[Count]]) -> int:
     return sum(packets for counts in classes.values() for packets, _ in counts)
 
 
@@ -150,7 +166,9 @@ async def _send(network: EmulatedNetwork, rule: FlowRule, seconds: float, late: 
     command = [sys.executable, "-c", _SOURCE, *map(str, words)]
     done = await asyncio.to_thread(network.run, rule.src_host, command)
     if done.returncode != 0:
-        raise WorkFailed(f"TCP from {rule.src_host} to {rule.dst_host}: {done.stderr.strip().splitlines()[-1]}")
+        raise WorkFailed(
+            f"TCP from {rule.src_host} to {rule.dst_host}: {done.stderr.strip().splitlines()[-1]}"
+        )
 
 
 def _rule(network: EmulatedNetwork, src: str, dst: str, class_: int) -> FlowRule:

@@ -18,10 +18,19 @@ from topologies.nodes import bmv2_help, bmv2_usable
 from topologies.runfile import owner_of, state_directory
 from topologies.shaping import available_qdiscs
 
-TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping", "mnexec": "mininet"}
+TOOLS = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "ethtool": "ethtool",
+    "ping": "iputils-ping",
+    "mnexec": "mininet",
+}
 "Command -> the Debian package that has it."
 
-NEEDED_QDISCS = {"htb": "link rates and priorities of host uplinks and BMv2 ports", "u32": "classes by DSCP"}
+NEEDED_QDISCS = {
+    "htb": "link rates and priorities of host uplinks and BMv2 ports",
+    "u32": "classes by DSCP",
+}
 
 USEFUL_QDISCS = {
     "fq": "fair queueing in hosts; without it TCP paces itself, and UDP cannot be paced",
@@ -89,7 +98,9 @@ def _root() -> Finding:
 def _tools() -> Iterator[Finding]:
     for tool, package in TOOLS.items():
         path = shutil.which(tool)
-        yield _finding(tool, path is not None, str(path), "not on PATH", f"apt-get install {package}", True)
+        yield _finding(
+            tool, path is not None, str(path), "not on PATH", f"apt-get install {package}", True
+        )
 
 
 def _mininet() -> Finding:
@@ -107,7 +118,9 @@ def _compiler() -> Finding:
     if compiler is not None:
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder, "try.c")
-            source.write_text("#include <stdint.h>\n#include <string.h>\nint main(void) { return 0; }\n")
+            source.write_text(
+                "#include <stdint.h>\n#include <string.h>\nint main(void) { return 0; }\n"
+            )
             command = [compiler, "-shared", "-fPIC", "-o", str(Path(folder, "try.so")), str(source)]
             works = subprocess.run(command, capture_output=True, check=False).returncode == 0
     return _finding(
@@ -141,7 +154,12 @@ def _ipv6() -> Finding:
     path = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
     on = path.exists() and path.read_text().strip() == "0"
     return _finding(
-        "IPv6", on, "on", "off: hosts get no IPv6 addresses", "sysctl -w net.ipv6.conf.default.disable_ipv6=0", True
+        "IPv6",
+        on,
+        "on",
+        "off: hosts get no IPv6 addresses",
+        "sysctl -w net.ipv6.conf.default.disable_ipv6=0",
+        True,
     )
 
 
@@ -167,7 +185,9 @@ def _priorities() -> Finding:
 
 def _p4c() -> Finding:
     path = shutil.which("p4c")
-    return _finding("p4c", path is not None, str(path), "not on PATH: only a change of p4/ needs it", "", False)
+    return _finding(
+        "p4c", path is not None, str(path), "not on PATH: only a change of p4/ needs it", "", False
+    )
 
 
 def _other_run() -> Finding:
@@ -177,6 +197,15 @@ def _other_run() -> Finding:
         return Finding("other runs", True, "none")
     if Path(f"/proc/{owner}").exists():
         return Finding(
-            "other runs", False, f"process {owner} has a network up ({directory})", "wait for it or stop it", True
+            "other runs",
+            False,
+            f"process {owner} has a network up ({directory})",
+            "wait for it or stop it",
+            True,
         )
-    return Finding("other runs", False, f"one was killed and left {directory}", "make clean (or just run: it cleans)")
+    return Finding(
+        "other runs",
+        False,
+        f"one was killed and left {directory}",
+        "make clean (or just run: it cleans)",
+    )

@@ -57,7 +57,7 @@ def _check(path: FilePath, network: Network) -> None:
     def fail(key: str, problem: str) -> None:
         raise BadInput(f"{path}: {key}: {problem}")
 
-    names = [node.name for node in (*network.hosts, *network.switches)]
+    names = [host.name for host in network.hosts] + [switch.name for switch in network.switches]
     for name in names:
         if names.count(name) > 1:
             fail("hosts, switches", f"the name {name!r} is used twice")

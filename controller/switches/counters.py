@@ -60,7 +60,9 @@ class FabricCounters:
     def total(self, name: str) -> int:
         """Packets of one of `PORT_COUNTERS` over all switches and ports."""
         return sum(
-            count.packets for switch in self.switches.values() for count in switch.ports[name].values()
+            count.packets
+            for switch in self.switches.values()
+            for count in switch.ports[name].values()
         )
 
     def class_bytes(self) -> list[int]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 import finsy as fy
 
-from controller.model.errors import WorkFailed
 from controller.model.network import Network
 from controller.model.rule import FlowKey, FlowRule, RuleError
 from controller.switches.carrier import CarrierWatch
@@ -69,7 +69,7 @@ class FabricDriver:
         _FINSY_LOG.addHandler(self._log_handler)
         _FINSY_LOG.setLevel(logging.CRITICAL)
         _FINSY_LOG.propagate = False
-        election_id = time.time_ns()  # rises from one controller to the next: the newest one holds the switches
+        election_id = time.time_ns()  # rises: the newest controller holds the switches
         neighbours = Neighbours(self._network.hosts)
         for switch in self._network.switches:
             session = SwitchSession(
@@ -130,7 +130,9 @@ class FabricDriver:
     async def set_failed_links(self, down: frozenset[int]) -> list[FlowKey]:
         """Route around the links that are down, all others being up; the flows whose pinned path is lost."""
         lost = [key for key, rule in self._rules.items() if down & set(rule.path)]
-        hit = [rule for rule in self._rules.values() if (down | self._routes.failed) & set(rule.path)]
+        hit = [
+            rule for rule in self._rules.values() if (down | self._routes.failed) & set(rule.path)
+        ]
         old = {rule.key: rule_entries(self._routes, rule) for rule in hit}
         old_static = {name: keyed(self._routes.entries(name)) for name in self._sessions}
         self._routes.fail(down)
@@ -171,7 +173,9 @@ class FabricDriver:
     def _rule_of(self, key: Key) -> FlowKey:
         """The rule that an entry of `flow_policy` belongs to: its flow, or the flow it acknowledges."""
         fields = dict(key[1])
-        packets = flow_key(*(fields.get(name, 0) for name in ("src", "dst", "protocol", "sport", "dport")))
+        packets = flow_key(
+            *(fields.get(name, 0) for name in ("src", "dst", "protocol", "sport", "dport"))
+        )
         return packets if packets in self._rules else packets.reversed()
 
     def _carrier_changed(self, down: frozenset[int]) -> None:
@@ -200,11 +204,8 @@ class _FailureHandler(logging.Handler):
                 self._sessions[name].fail(record.exc_info[1])
 
 
-async def _all(starts: Sequence[asyncio.Future[None]]) -> None:
+async def _all(starts: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Wait for all, then raise the first failure, so that none is left half-way."""
     for result in await asyncio.gather(*starts, return_exceptions=True):
         if isinstance(result, BaseException):
             raise result
-
-
-__all__ = ["FabricDriver", "WorkFailed"]

@@ -63,7 +63,9 @@ def key_of(entry: fy.P4TableEntry) -> Key:
     return entry.table_id, tuple(sorted((entry.match or {}).items()))
 
 
-def difference(installed: Mapping[Key, fy.P4TableEntry], wanted: Mapping[Key, fy.P4TableEntry]) -> list[Change]:
+def difference(
+    installed: Mapping[Key, fy.P4TableEntry], wanted: Mapping[Key, fy.P4TableEntry]
+) -> list[Change]:
     """The updates that turn one set into the other: what is new or changed in table order, then what goes."""
     changes = []
     for key, entry in wanted.items():
@@ -72,7 +74,9 @@ def difference(installed: Mapping[Key, fy.P4TableEntry], wanted: Mapping[Key, fy
             changes.append(Change(Kind.INSERT, key, entry))
         elif not _alike(found, entry):
             changes.append(Change(Kind.MODIFY, key, entry))
-    gone = [Change(Kind.DELETE, key, entry) for key, entry in installed.items() if key not in wanted]
+    gone = [
+        Change(Kind.DELETE, key, entry) for key, entry in installed.items() if key not in wanted
+    ]
     changes.sort(key=_table_rank)
     gone.sort(key=_table_rank, reverse=True)
     return changes + gone

@@ -38,7 +38,14 @@ def rule_entries(routes: Routes, rule: FlowRule) -> list[tuple[str, fy.P4TableEn
     rate_of_acks = min(routes.network.links[link >> 1].rate_bps for link in rule.path) * ACK_SHARE
     return [
         *_way(routes, rule.key, rule.class_, rule.path, rule.dst_host, policed),
-        *_way(routes, rule.key.reversed(), ACK_CLASS, back(rule.path), rule.src_host, meter(rate_of_acks)),
+        *_way(
+            routes,
+            rule.key.reversed(),
+            ACK_CLASS,
+            back(rule.path),
+            rule.src_host,
+            meter(rate_of_acks),
+        ),
     ]
 
 

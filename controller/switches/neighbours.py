@@ -74,7 +74,7 @@ class Neighbours:
 
 def _checksum(data: bytes) -> int:
     """The Internet checksum (RFC 1071) of an even number of bytes."""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

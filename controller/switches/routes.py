@@ -54,7 +54,9 @@ class Routes:
             role = "face_host" if port in facing_hosts else "face_switch"
             entries.append(_entry("port_role", {"port": port}, fy.P4TableAction(role)))
             if not self.failed & set(self.network.links_at(switch, port)):
-                entries.append(_entry("live_port", {"port": port}, fy.P4TableAction("port_is_live")))
+                entries.append(
+                    _entry("live_port", {"port": port}, fy.P4TableAction("port_is_live"))
+                )
         used: dict[int, tuple[int, ...]] = {}
         for host in self.network.hosts:
             ports = self.next_hops(switch, host.name)
@@ -66,8 +68,12 @@ class Routes:
                 number = self._group(switch, ports)
                 used[number] = ports
                 action = fy.P4TableAction("to_group", group=number)
-            entries.append(_entry("ipv4_forward", {"dst": (int(ip_address(host.ipv4)), 32)}, action))
-            entries.append(_entry("ipv6_forward", {"dst": (int(ip_address(host.ipv6)), 128)}, action))
+            entries.append(
+                _entry("ipv4_forward", {"dst": (int(ip_address(host.ipv4)), 32)}, action)
+            )
+            entries.append(
+                _entry("ipv6_forward", {"dst": (int(ip_address(host.ipv6)), 128)}, action)
+            )
         for number, ports in used.items():
             members = [1 * fy.P4TableAction("to_port", port=port) for port in ports]
             entries.append(_entry("ecmp_group", {"group": number}, fy.P4IndirectAction(members)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import finsy as fy
@@ -14,7 +14,16 @@ from controller.model.errors import WorkFailed
 from controller.model.network import CLASSES, NetworkSwitch
 from controller.model.rule import FlowKey
 from controller.switches.counters import PORT_COUNTERS, Count, FlowCount, SwitchCounters
-from controller.switches.entries import FLOW_POLICY, TABLES, Change, Entries, Key, Kind, difference, keyed
+from controller.switches.entries import (
+    FLOW_POLICY,
+    TABLES,
+    Change,
+    Entries,
+    Key,
+    Kind,
+    difference,
+    keyed,
+)
 from controller.switches.flows import flow_key
 from controller.switches.neighbours import Neighbours
 
@@ -104,17 +113,21 @@ class SwitchSession:
         wanted: list[P4EntityList] = [
             fy.P4CounterEntry("class_counter", index=index) for index in indices
         ]
-        wanted += [fy.P4CounterEntry(name, index=port) for name in PORT_COUNTERS for port in self.ports]
+        wanted += [
+            fy.P4CounterEntry(name, index=port) for name in PORT_COUNTERS for port in self.ports
+        ]
         wanted.append(fy.P4TableEntry(FLOW_POLICY, counter_data=fy.P4CounterData()))
         counters = SwitchCounters(
             classes={port: [Count(0, 0)] * CLASSES for port in self.ports},
             ports={name: {} for name in PORT_COUNTERS},
         )
         try:
-            async for entity in self._switch.read(wanted):
+            for entity in await self._read(wanted):
                 _sort_in(counters, entity)
         except (fy.P4ClientError, AssertionError) as error:
-            raise WorkFailed(f"switch {self.name}: counters cannot be read: {_words(error)}") from error
+            raise WorkFailed(
+                f"switch {self.name}: counters cannot be read: {_words(error)}"
+            ) from error
         return counters
 
     async def _on_ready(self, switch: fy.Switch) -> None:
@@ -141,20 +154,31 @@ class SwitchSession:
         async with self._lock:
             await self._switch.modify([*self.defaults, *self._meters()])
             await self._set_digest()
-            read = [fy.P4TableEntry(table) for table in TABLES if table != FLOW_POLICY]
-            read.append(fy.P4TableEntry(FLOW_POLICY, meter_config=_ANY_METER))
-            self._installed = keyed([entry async for entry in self._switch.read(read)])
+            asked = [fy.P4TableEntry(table) for table in TABLES if table != FLOW_POLICY]
+            asked.append(fy.P4TableEntry(FLOW_POLICY, meter_config=_ANY_METER))
+            found = await self._read(asked)
+            self._installed = keyed(e for e in found if isinstance(e, fy.P4TableEntry))
             refused = await self._write(difference(self._installed, self.wanted))
         for key, reason in refused.items():
             LOG.warning("%s: %s: %s", self.name, key, reason)
+
+    async def _read(self, asked: Sequence[P4EntityList]) -> list[object]:
+        # finsy declares `read` as a coroutine that gives a generator; it is the generator itself.
+        entities: AsyncIterator[object] = self._switch.read(asked)  # type: ignore[assignment]
+        return [entity async for entity in entities]
 
     def _meters(self) -> list[fy.P4MeterEntry]:
         """A host cannot keep the controller busy."""
         return [
             fy.P4MeterEntry(
-                name, index=port, config=fy.P4MeterConfig(cir=rate, cburst=rate, pir=rate, pburst=rate)
+                name,
+                index=port,
+                config=fy.P4MeterConfig(cir=rate, cburst=rate, pir=rate, pburst=rate),
             )
-            for name, rate in (("punt_meter", PUNTS_PER_SECOND), ("digest_meter", DIGESTS_PER_SECOND))
+            for name, rate in (
+                ("punt_meter", PUNTS_PER_SECOND),
+                ("digest_meter", DIGESTS_PER_SECOND),
+            )
             for port in self._spec.host_ports
         ]
 
@@ -184,7 +208,9 @@ class SwitchSession:
         try:
             await self._switch.write([change.update() for change in batch])
         except AssertionError:  # finsy has no client between two connections
-            failed = {i: (fy.GRPCStatusCode.UNAVAILABLE, "not connected") for i in range(len(batch))}
+            failed = {
+                i: (fy.GRPCStatusCode.UNAVAILABLE, "not connected") for i in range(len(batch))
+            }
         except fy.P4ClientError as error:
             failed = {i: (d.canonical_code, d.message) for i, d in error.details.items()}
             if not failed:
@@ -268,4 +294,3 @@ def _sort_in(counters: SwitchCounters, entity: object) -> None:
             assert found is not None
             key = flow_key(*(found[name] for name in ("src", "dst", "protocol", "sport", "dport")))
             counters.flows.append(FlowCount(key, Count(data.packet_count, data.byte_count)))
-

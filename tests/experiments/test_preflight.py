@@ -20,7 +20,7 @@ from controller.simulator.simulate import simulate
 
 @pytest.fixture(autouse=True)
 def healthy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "diagnose", lambda: [])
+    monkeypatch.setattr(module, "diagnose", list)
 
 
 def measured(**figures: float) -> Callable[[str, float], Calibration]:
@@ -40,7 +40,9 @@ def test_two_senders_into_one_receiver_ask_for_no_more_than_its_link() -> None:
     fabric = parse_topology("leaf-spine:2x2x4", 4e7)
     scenario = two_pipelines(1.5, 4e7)
     played = simulate(scenario.workload, fabric, Fifo(), "ideal").played
-    assert peak_forwardings(scenario.workload, played, fabric) == pytest.approx(4e7 / 8 / 1514 * 1.5)
+    assert peak_forwardings(scenario.workload, played, fabric) == pytest.approx(
+        4e7 / 8 / 1514 * 1.5
+    )
 
 
 def test_a_run_that_fits_is_admitted_with_the_figures() -> None:
@@ -53,8 +55,14 @@ def test_a_run_that_fits_is_admitted_with_the_figures() -> None:
 @pytest.mark.parametrize(
     ("figures", "reason"),
     [
-        ({"forwardings_per_s": 10_000.0}, r"asks for 20,000 frames/s .* forwards 10,000 now: use --link-rate 20mbit"),
-        ({"top_class_share": 0.5}, "priorities do not act: class 7 got 50% of a full 40mbit embedded port"),
+        (
+            {"forwardings_per_s": 10_000.0},
+            r"asks for 20,000 frames/s .* forwards 10,000 now: use --link-rate 20mbit",
+        ),
+        (
+            {"top_class_share": 0.5},
+            "priorities do not act: class 7 got 50% of a full 40mbit embedded port",
+        ),
         ({"port_use": 0.6}, "a 40mbit port was used to 60% only"),
     ],
 )
@@ -68,7 +76,10 @@ def test_a_run_that_would_mean_nothing_is_refused_with_the_figures(
 def test_a_machine_that_was_busy_for_a_moment_is_measured_again() -> None:
     answers = iter([0.5, 0.99])
     found = preflight(
-        "embedded", 4e7, 1.0, lambda target, rate: measured(top_class_share=next(answers))(target, rate)
+        "embedded",
+        4e7,
+        1.0,
+        lambda target, rate: measured(top_class_share=next(answers))(target, rate),
     )
     assert found.calibration.top_class_share == 0.99
 
@@ -84,7 +95,9 @@ def test_what_the_machine_lacks_is_the_reason_before_anything_is_measured(
 
 def test_the_doctor_gives_a_remedy_for_all_that_blocks() -> None:
     found = diagnose()
-    assert {"root", "Mininet", "C compiler", "tc htb", "cubic", "P4 target"} <= {f.name for f in found}
+    assert {"root", "Mininet", "C compiler", "tc htb", "cubic", "P4 target"} <= {
+        f.name for f in found
+    }
     assert all(finding.remedy for finding in found if finding.blocks)
     assert all(set(finding.as_json()) >= {"name", "ok", "says", "remedy"} for finding in found)
 

@@ -45,7 +45,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         for stream in self._streams:
             await stream.put(message)
 
-    async def StreamChannel(self, requests: AsyncIterator[Any], context: Any) -> Any:  # noqa: N802
+    async def StreamChannel(self, requests: AsyncIterator[Any], context: Any) -> Any:
         replies: asyncio.Queue[Any] = asyncio.Queue()
         self._streams.append(replies)
 
@@ -66,10 +66,10 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
             reader.cancel()
             self._streams.remove(replies)
 
-    async def Capabilities(self, request: Any, context: Any) -> Any:  # noqa: N802
+    async def Capabilities(self, request: Any, context: Any) -> Any:
         return p4r.CapabilitiesResponse(p4runtime_api_version="1.4.0")
 
-    async def GetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
+    async def GetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
         if self._config is None:
             await context.abort(
                 grpc.StatusCode.FAILED_PRECONDITION,
@@ -77,7 +77,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
             )
         return p4r.GetForwardingPipelineConfigResponse(config=self._config)
 
-    async def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
+    async def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
         if self.refuse_pipeline:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no such extern: wormhole")
         self._config = request.config
@@ -85,7 +85,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         self.entries.clear()
         return p4r.SetForwardingPipelineConfigResponse()
 
-    async def Write(self, request: Any, context: Any) -> Any:  # noqa: N802
+    async def Write(self, request: Any, context: Any) -> Any:
         codes = [self._update(update) for update in request.updates]
         if any(code != rpc_code.OK for code in codes):
             status = rpc_status.Status(code=rpc_code.UNKNOWN)
@@ -93,11 +93,13 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
                 detail = any_pb2.Any()
                 detail.Pack(p4r.Error(canonical_code=code, message="fake"))
                 status.details.append(detail)
-            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+            context.set_trailing_metadata(
+                (("grpc-status-details-bin", status.SerializeToString()),)
+            )
             await context.abort(grpc.StatusCode.UNKNOWN, "some updates failed")
         return p4r.WriteResponse()
 
-    async def Read(self, request: Any, context: Any) -> Any:  # noqa: N802
+    async def Read(self, request: Any, context: Any) -> Any:
         reply = p4r.ReadResponse()
         for asked in request.entities:
             match asked.WhichOneof("entity"):

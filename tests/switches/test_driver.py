@@ -10,7 +10,6 @@ from dataclasses import replace
 from ipaddress import ip_address
 
 import pytest
-
 from finsy.proto import p4r
 
 from controller.model.errors import WorkFailed
@@ -21,6 +20,7 @@ from controller.switches import FabricDriver
 from controller.switches import driver as driver_module
 from tests.switches.fake_switch import FakeSwitch
 from topologies.layout import network_of
+
 
 def table_id(name: str) -> int:
     from finsy import P4Schema
@@ -65,7 +65,9 @@ async def test_a_fresh_switch_gets_pipeline_and_routes_to_every_host() -> None:
             assert len(fake.table(table_id("ipv4_forward"))) == len(network.hosts)
             assert len(fake.table(table_id("ipv6_forward"))) == len(network.hosts)
         groups = fakes["s1"].table(table_id("ecmp_group"))
-        assert [len(g.action.action_profile_action_set.action_profile_actions) for g in groups] == [2]
+        assert [len(g.action.action_profile_action_set.action_profile_actions) for g in groups] == [
+            2
+        ]
         assert not fakes["s3"].table(table_id("ecmp_group"))
 
 
@@ -79,7 +81,10 @@ async def test_a_restarted_controller_writes_no_entry_that_is_there_already() ->
             for fake in fakes.values():
                 assert fake.pipelines == 1
                 kinds = {kind for kind, what in fake.log if what == "table_entry"}
-                assert kinds <= {"MODIFY", "DELETE"}  # the default action; the flow nobody wants now
+                assert kinds <= {
+                    "MODIFY",
+                    "DELETE",
+                }  # the default action; the flow nobody wants now
                 assert not fake.table(table_id("flow_policy"))
 
 
@@ -88,9 +93,16 @@ async def test_a_rule_is_set_at_both_edges_and_only_differences_are_sent() -> No
         first = rule(network, "h1", "h3")
         assert await driver.set_flows([first]) == []
         entries = {name: fake.table(table_id("flow_policy")) for name, fake in fakes.items()}
-        assert {name: len(found) for name, found in entries.items()} == {"s1": 1, "s2": 1, "s3": 0, "s4": 0}
+        assert {name: len(found) for name, found in entries.items()} == {
+            "s1": 1,
+            "s2": 1,
+            "s3": 0,
+            "s4": 0,
+        }
         edge = entries["s1"][0]
-        assert edge.match[0].exact.value == (0xFFFF << 32 | int(ip_address("10.0.0.1"))).to_bytes(6, "big")
+        assert edge.match[0].exact.value == (0xFFFF << 32 | int(ip_address("10.0.0.1"))).to_bytes(
+            6, "big"
+        )
         assert [p.value for p in edge.action.action.params] == [b"\x05", b"\x03"]
         assert edge.meter_config.pir == pytest.approx(1e7 * 1.05 / 8, abs=1)
         for fake in fakes.values():
@@ -101,7 +113,9 @@ async def test_a_rule_is_set_at_both_edges_and_only_differences_are_sent() -> No
         assert fakes["s1"].log == [("MODIFY", "table_entry")]
         assert not fakes["s2"].log
         await driver.set_flows([first.key])
-        assert not fakes["s1"].table(table_id("flow_policy")) + fakes["s2"].table(table_id("flow_policy"))
+        assert not fakes["s1"].table(table_id("flow_policy")) + fakes["s2"].table(
+            table_id("flow_policy")
+        )
 
 
 async def test_flows_inside_one_leaf_are_not_pinned() -> None:
@@ -145,7 +159,11 @@ async def test_an_entry_that_somebody_else_wrote_or_removed_is_set_all_the_same(
     async with leaf_spine() as (network, fakes), driving(network) as driver:
         first = rule(network, "h1", "h3")
         await driver.set_flows([first])
-        stolen = {k: e for k, e in fakes["s1"].entries.items() if e.table_entry.table_id == table_id("flow_policy")}
+        stolen = {
+            k: e
+            for k, e in fakes["s1"].entries.items()
+            if e.table_entry.table_id == table_id("flow_policy")
+        }
         for key in stolen:
             del fakes["s1"].entries[key]
         assert await driver.set_flows([replace(first, class_=1)]) == []
@@ -170,7 +188,9 @@ async def test_a_dead_cable_reroutes_unpins_and_a_mended_one_is_used_again() -> 
         assert fakes["s1"].entries == before
 
 
-async def test_a_switch_that_restarts_gets_everything_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_switch_that_restarts_gets_everything_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("finsy.switch._FAIL_THROTTLE_SECS", 0.1)  # it ran for less than two seconds
     async with leaf_spine() as (network, fakes), driving(network) as driver:
         await driver.set_flows([rule(network, "h1", "h3")])
@@ -193,8 +213,13 @@ async def test_neighbours_are_answered_where_the_question_came_from() -> None:
         mac = bytes.fromhex(asker.mac.replace(":", ""))
         frame = b"\xff" * 6 + mac + b"\x08\x06\x00\x01\x08\x00\x06\x04\x00\x01" + mac
         frame += ip_address(asker.ipv4).packed + bytes(6) + ip_address(asked.ipv4).packed
-        metadata = [p4r.PacketMetadata(metadata_id=1, value=b"\x01"), p4r.PacketMetadata(metadata_id=2, value=b"\x01")]
-        await fakes["s1"].send(p4r.StreamMessageResponse(packet=p4r.PacketIn(payload=frame, metadata=metadata)))
+        metadata = [
+            p4r.PacketMetadata(metadata_id=1, value=b"\x01"),
+            p4r.PacketMetadata(metadata_id=2, value=b"\x01"),
+        ]
+        await fakes["s1"].send(
+            p4r.StreamMessageResponse(packet=p4r.PacketIn(payload=frame, metadata=metadata))
+        )
         for _ in range(100):
             if fakes["s1"].packet_outs:
                 break
@@ -215,14 +240,18 @@ async def test_counters_name_ports_classes_and_flows() -> None:
         assert counters.switches["s1"].flows[0].key == first.key
         assert counters.switches["s2"].flows[0].key == first.key.reversed()
         assert counters.switches["s1"].flows[0].count == (3, 300)
-        assert counters.total("policed") == sum(sum(network.ports(s.name)) for s in network.switches)
+        assert counters.total("policed") == sum(
+            sum(network.ports(s.name)) for s in network.switches
+        )
 
 
 async def test_a_switch_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver_module, "START_SECONDS", 0.5)
     async with leaf_spine() as (network, fakes):
         await fakes["s3"].stop()
-        with pytest.raises(WorkFailed, match=r"s3 at 127\.0\.0\.1:\d+ does not answer after 0\.5 s"):
+        with pytest.raises(
+            WorkFailed, match=r"s3 at 127\.0\.0\.1:\d+ does not answer after 0\.5 s"
+        ):
             await FabricDriver(network).start()
 
 

@@ -17,6 +17,7 @@ from tests.topologies.conftest import MakeNetwork
 from topologies import runfile
 from topologies.runfile import RunFile, clean, state_directory
 
+
 def listening(self: object, ports: object) -> list[str]:
     """Command line of a switch that only listens: what is tested here is not the switch."""
     host, _, port = self.address.rpartition(":")  # type: ignore[attr-defined]
@@ -144,7 +145,9 @@ def test_an_interface_of_somebody_else_is_neither_used_nor_removed(
     emulate: MakeNetwork, instance: str
 ) -> None:
     name = f"{instance}-s1-1"
-    subprocess.run(["ip", "link", "add", name, "type", "veth", "peer", "name", f"{instance}-x"], check=True)
+    subprocess.run(
+        ["ip", "link", "add", name, "type", "veth", "peer", "name", f"{instance}-x"], check=True
+    )
     try:
         with pytest.raises(WorkFailed, match=f"{name} exists"), emulate("big-switch:2", "embedded"):
             pass

@@ -92,7 +92,9 @@ async def test_a_pulled_cable_is_routed_around(emulate: MakeNetwork, target: str
             await in_host(network, "h1", "ping", "-c1", "-W5", other.ipv4)
             await asyncio.to_thread(network.set_link, "s1", "s3", False)
             await asyncio.sleep(0.5)
-            for size in range(10, 18):  # ports and sizes differ, so ECMP would have used both uplinks
+            for size in range(
+                10, 18
+            ):  # ports and sizes differ, so ECMP would have used both uplinks
                 await in_host(network, "h1", "ping", "-c1", "-W5", "-s", str(size), other.ipv6)
             start_sinks(network)
             await asyncio.sleep(0.5)

@@ -49,7 +49,12 @@ def test_a_one_way_link_is_refused_by_name() -> None:
 
 
 def test_a_host_with_two_links_is_refused_by_name() -> None:
-    both = [Link("h1", "s1", 1e6), Link("s1", "h1", 1e6), Link("h1", "s2", 1e6), Link("s2", "h1", 1e6)]
+    both = [
+        Link("h1", "s1", 1e6),
+        Link("s1", "h1", 1e6),
+        Link("h1", "s2", 1e6),
+        Link("s2", "h1", 1e6),
+    ]
     with pytest.raises(BadInput, match="host h1 has 2 links"):
         network_of(Fabric("odd", ("h1",), ("s1", "s2"), tuple(both)), 1e6, "embedded")
 

@@ -23,12 +23,25 @@ runpy.run_path(shutil.which("mn"), run_name="__main__")
 
 @pytest.mark.mininet
 @pytest.mark.parametrize("target", ["embedded", pytest.param("bmv2", marks=pytest.mark.bmv2)])
-def test_mn_starts_a_leaf_spine_of_p4_switches_and_leaves_nothing(instance: str, target: str) -> None:
+def test_mn_starts_a_leaf_spine_of_p4_switches_and_leaves_nothing(
+    instance: str, target: str
+) -> None:
     before = Path("/proc/sys/net/core/wmem_default").read_text()
     topo = f"leaf-spine,2,1,1,rate=10mbit,target={target}"
     custom = str(ROOT / "topologies/mn.py")
     done = subprocess.run(
-        ["/usr/bin/python3", "-c", MN, "--custom", custom, "--topo", topo, "--controller", "none", "--wait"],
+        [
+            "/usr/bin/python3",
+            "-c",
+            MN,
+            "--custom",
+            custom,
+            "--topo",
+            topo,
+            "--controller",
+            "none",
+            "--wait",
+        ],
         input="nodes\nh1 ip -br address\nsh sysctl -n net.core.wmem_default\nexit\n",
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
