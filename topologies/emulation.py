@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.topo import Topo
+
 from controller.model.errors import WorkFailed
 from controller.model.network import Network
 from topologies.layout import IPV4_PREFIX, IPV6_PREFIX, with_addresses
