@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from controller.profiles.errors import ProfileError
-from controller.profiles.importers import coflows, kineto
+from controller.profiles.importers import chakra, coflows, kineto
 from controller.profiles.importers.head import Head
 from controller.profiles.importers.report import Imported, Options
 
@@ -26,7 +26,7 @@ class Importer(Protocol):
         ...
 
 
-IMPORTERS: tuple[Importer, ...] = (kineto, coflows)
+IMPORTERS: tuple[Importer, ...] = (kineto, coflows, chakra)
 "All formats; the first that recognises a file reads it."
 
 _OWN = re.compile(r"""["']?schema["']?\s*:\s*["']?echelon/(job|workload)/""")
