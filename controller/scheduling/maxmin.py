@@ -46,6 +46,7 @@ def fill_classes(
 ) -> Floats:
     """`priority_max_min` over plain arrays; `order` lists the rows, highest class first."""
     rate = np.zeros(len(order))
+    copies = np.ones(len(order), np.int64)
     residual = capacity.copy()
     place = np.full(len(capacity), -1, np.int64)
     first = 0
@@ -54,7 +55,15 @@ def fill_classes(
         while last < len(order) and classes[order[last]] == classes[order[first]]:
             last += 1
         fill_one_class(
-            order[first:last], path_start, path_links, capacity, pace, residual, place, rate
+            order[first:last],
+            copies,
+            path_start,
+            path_links,
+            capacity,
+            pace,
+            residual,
+            place,
+            rate,
         )
         first = last
     return rate
@@ -63,6 +72,7 @@ def fill_classes(
 @compiled
 def fill_one_class(
     members: Ints,
+    copies: Ints,
     path_start: Ints,
     path_links: Ints,
     capacity: Floats,
@@ -71,13 +81,17 @@ def fill_one_class(
     place: Ints,
     rate: Floats,
 ) -> None:
-    """Max-min among `members` on `residual`, which is lowered; `place` is -1 before and after."""
+    """Max-min among `members` on `residual`, which is lowered; `place` is -1 before and after.
+
+    A member stands for copies[row] equal flows; its rate is that of one of them.
+    """
     used, start, flows_on = _flows_by_link(members, path_start, path_links, place)
-    count = np.empty(len(used), np.int64)
+    count = np.zeros(len(used), np.int64)
     share = np.empty(len(used))
     heap = np.arange(len(used))
     for i in range(len(used)):
-        count[i] = start[i + 1] - start[i]
+        for k in range(start[i], start[i + 1]):
+            count[i] += copies[flows_on[k]]
         share[i] = residual[used[i]] / count[i]
     for i in range(len(used) // 2 - 1, -1, -1):
         _sift_down(heap, share, i, len(used))
@@ -101,13 +115,13 @@ def fill_one_class(
             next_capped += 1
         if pace[capped[next_capped]] <= now:
             row = capped[next_capped]
-            _settle(row, pace[row], path_start, path_links, residual, place, count, rate)
+            _settle(row, pace[row], copies, path_start, path_links, residual, place, count, rate)
             settled[row] = True
             continue
         for k in range(start[link], start[link + 1]):
             row = flows_on[k]
             if not settled[row]:
-                _settle(row, now, path_start, path_links, residual, place, count, rate)
+                _settle(row, now, copies, path_start, path_links, residual, place, count, rate)
                 settled[row] = True
         residual[used[link]] = 0.0
     for row in members:
@@ -123,6 +137,7 @@ def fill_one_class(
 def _settle(
     row: int,
     value: float,
+    copies: Ints,
     path_start: Ints,
     path_links: Ints,
     residual: Floats,
@@ -132,8 +147,8 @@ def _settle(
 ) -> None:
     rate[row] = value
     for e in range(path_start[row], path_start[row + 1]):
-        residual[path_links[e]] -= value
-        count[place[path_links[e]]] -= 1
+        residual[path_links[e]] -= value * copies[row]
+        count[place[path_links[e]]] -= copies[row]
 
 
 @compiled

@@ -10,7 +10,7 @@ from controller.model.errors import WorkFailed
 from controller.model.fabric import Fabric
 from controller.scheduling.plan import JobPlan
 from controller.scheduling.policy import Ints
-from controller.simulator import coflow_kernels
+from controller.simulator import coflow_kernels, fair_kernels
 from controller.simulator.fluid import INSTANT
 from controller.simulator.result import Recorder
 
@@ -19,14 +19,14 @@ RULES = {
     "echelon": coflow_kernels.SEBF_MADD,
     "sincronia": coflow_kernels.BSSI_IN_ORDER,
 }
-"Policies whose schedule of coflows the compiled loop knows; `echelon` weighs, `varys` does not."
+"Policies whose schedule of coflows a compiled loop knows; `echelon` weighs, `varys` does not."
 
 
 def applies(plans: Sequence[JobPlan], fabric: Fabric, policy: str, model: str) -> bool:
     """Whether the fast path plays these jobs exactly as the event loop would."""
     return (
         model == "ideal"
-        and policy in RULES
+        and (policy in RULES or policy == "fair")
         and len(fabric.switches) == 1
         and not fabric.failed
         and len(fabric.links) == 2 * len(fabric.hosts)
@@ -59,20 +59,27 @@ def play_coflows(
     src = np.array([up[p.src[r]] for p, r in zip(plan_of, rows, strict=True)], np.int64)
     dst = np.array([down[p.dst[r]] for p, r in zip(plan_of, rows, strict=True)], np.int64)
     size = 8.0 * np.array([p.size[r] for p, r in zip(plan_of, rows, strict=True)])
-    first = np.concatenate([np.flatnonzero(np.diff(groups, prepend=-1)), [len(groups)]])
+    first = np.concatenate([np.flatnonzero(np.diff(groups, prepend=-1)), [len(groups)]]).astype(np.int64)
     owner = job_of[first[:-1]]
-    weight = np.array([plan.weight for plan in plans])
-    start, finish, all_finished = coflow_kernels.play(
-        RULES[policy],
-        arrival[owner],
-        np.ones(len(owner)) if policy == "varys" else weight[owner],
-        first.astype(np.int64),
-        src,
-        dst,
-        size,
-        np.array(fabric.capacities()),
-        INSTANT,
-    )
+    capacity = np.array(fabric.capacities())
+    if policy == "fair":
+        start = arrival[job_of]
+        finish, all_finished = fair_kernels.play(
+            arrival[owner], first, src, dst, size, capacity, INSTANT
+        )
+    else:
+        weight = np.array([1.0 if policy == "varys" else plan.weight for plan in plans])
+        start, finish, all_finished = coflow_kernels.play(
+            RULES[policy],
+            arrival[owner],
+            weight[owner],
+            first,
+            src,
+            dst,
+            size,
+            capacity,
+            INSTANT,
+        )
     if not all_finished:
         raise WorkFailed(f"{fabric.name}: no rate is ever given to some flows (is a link down?)")
     for plan, job in zip(plans, range(len(plans)), strict=True):
