@@ -137,7 +137,7 @@ def _emit_c(program: bytes | None, path: str) -> None:
     from switch.program import UnsupportedProgram
 
     try:
-        text = generate(program)
+        _, text, _ = generate(program)
     except (UnsupportedProgram, ValueError) as error:
         raise StartError(str(error)) from None
     if path == "-":
