@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from controller.experiments.calibration import Calibration, measure
 from controller.experiments.doctor import diagnose
+from controller.experiments.load import peak_forwardings
+from controller.model import Fabric
 from controller.model.errors import WorkFailed
 from controller.model.units import format_rate
+
+if TYPE_CHECKING:
+    from controller.experiments.run import Prediction
 
 ENOUGH_SHARE = 0.9
 "Of a full port's bytes, what class 7 must get against class 0."
@@ -47,6 +52,18 @@ class Preflight:
             f"{found.forwardings_per_s:,.0f}; class 7 got {found.top_class_share:.1%} of a full "
             f"{format_rate(found.link_rate_bps)} port"
         )
+
+
+def require_fit(predictions: Sequence[Prediction], fabric: Fabric, target: str) -> list[str]:
+    """Admit what was predicted; the figures as lines for the person at the terminal.
+
+    Takes about eight seconds. Raises WorkFailed with the first reason why the run would mean nothing.
+    """
+    offered = max(
+        (peak_forwardings(one.scenario.workload, one.played, fabric) for one in predictions),
+        default=0.0,
+    )
+    return [preflight(target, fabric.host_rate, offered).sentence()]
 
 
 def preflight(

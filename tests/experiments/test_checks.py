@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.experiments import preflight as module
+from controller.experiments import checks as module
 from controller.experiments.calibration import Calibration, measure
+from controller.experiments.checks import preflight
 from controller.experiments.doctor import Finding, diagnose
 from controller.experiments.load import peak_forwardings
-from controller.experiments.preflight import preflight
 from controller.experiments.scenarios import figure2, two_pipelines
 from controller.model.errors import WorkFailed
 from controller.model.fabrics import parse_topology
