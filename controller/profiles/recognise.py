@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Protocol
 
 from controller.profiles.errors import ProfileError
-from controller.profiles.importers import chakra, coflows, kineto
+from controller.profiles.importers import (
+    astra_network,
+    chakra,
+    cluster_fabric,
+    coflows,
+    htsim_topology,
+    kineto,
+    layer_text,
+    p4lang_topology,
+)
 from controller.profiles.importers.head import Head
 from controller.profiles.importers.report import Imported, Options
 
@@ -26,7 +35,16 @@ class Importer(Protocol):
         ...
 
 
-IMPORTERS: tuple[Importer, ...] = (kineto, coflows, chakra)
+IMPORTERS: tuple[Importer, ...] = (
+    kineto,
+    coflows,
+    layer_text,
+    p4lang_topology,
+    astra_network,
+    htsim_topology,
+    cluster_fabric,
+    chakra,
+)
 "All formats; the first that recognises a file reads it."
 
 _OWN = re.compile(r"""["']?schema["']?\s*:\s*["']?echelon/(job|workload)/""")
