@@ -12,7 +12,7 @@ from host_agent.pacing import SocketPacer
 from host_agent.tagging import tag
 
 MIN_UNSENT, MAX_UNSENT = 16_384, 1_048_576
-UNSENT_SECONDS = 0.01
+UNSENT_SECONDS = 0.015
 """How much of a flow may stand unsent in the kernel, in time at its rate: enough to bridge the
 moments in which a busy machine does not run us, little enough that a hold acts at once."""
 
@@ -54,6 +54,10 @@ class Connection:
             self._pacer.set_rate(self._sock, pace)
             kernel.limit_unsent(self._sock, self._unsent(pace))
             self._pace = pace
+
+    def seconds_for(self, payload: int) -> float:
+        """How long its pace takes for some payload bytes; 0 when it is unpaced."""
+        return 0.0 if self._pace is None else payload / self._pacer.bytes(self._pace)
 
     async def connect(self) -> None:
         """Connects unless it is. Raises OSError naming the target."""

@@ -180,7 +180,8 @@ class Replay:
         flow = OutgoingFlow(connection, send.number, iteration, send.bytes, self._clock.now)
         self._active[name] = flow
         self._tell_ready(name, ready, connection)
-        sent = await flow.run(self._grant_timeout)
+        ending = api.FromHost(flow_ending=api.FlowEnding(id=_id(name)))
+        sent = await flow.run(self._grant_timeout, lambda: self._report(ending))
         del self._active[name]
         self._pool.give_back(pair, connection)
         self._tell_sent(name, send.bytes, sent, connection.congestion_control, reused)

@@ -13,6 +13,11 @@ from host_agent.connection import Connection
 _CHUNK = memoryview(bytes(262_144))
 _DRAIN_POLL = (0.002, 0.02)  # seconds between looks at the last bytes: first, and at most
 
+ENDING_LEAD = 0.004
+"""Seconds before a paced flow's end at which it is told: what a decision takes to arrive (measured:
+3 to 6 ms). Told too early, a successor's first frames wait in the port's queue; told too late, the
+link is idle."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sent:
@@ -77,10 +82,10 @@ class OutgoingFlow:
         """Payload bytes of this flow that the receiver's kernel has."""
         return max(0, min(self._size, self.connection.info().acked - self._before.acked))
 
-    async def run(self, grant_timeout: float) -> Sent:
+    async def run(self, grant_timeout: float, ending: Callable[[], None] = lambda: None) -> Sent:
         """Sends it all. Without any answer within `grant_timeout` seconds it goes in class 0.
 
-        Raises OSError.
+        `ending` is called once, `ENDING_LEAD` before the end of a paced flow. Raises OSError.
         """
         await self._wait_for_grant(grant_timeout)
         await self.connection.connect()
@@ -91,6 +96,8 @@ class OutgoingFlow:
         left = self._size - len(self._header)
         while left > 0:
             left -= await self._send(_CHUNK[: min(left, len(_CHUNK))])
+        await self._nearly_drained()
+        ending()
         after = await self._drained()
         finished = self._now()
         self._account(finished)
@@ -122,6 +129,10 @@ class OutgoingFlow:
             if not taken:
                 await self.connection.writable()
         return done
+
+    async def _nearly_drained(self) -> None:
+        while (left := self.connection.seconds_for(self._size - self.acked)) > ENDING_LEAD:
+            await asyncio.sleep(min(left - ENDING_LEAD, _DRAIN_POLL[1]))
 
     async def _drained(self) -> kernel.TcpInfo:
         pause, most = _DRAIN_POLL

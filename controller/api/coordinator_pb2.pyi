@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class FromHost(_message.Message):
-    __slots__ = ("hello", "ping", "plan_ready", "flow_ready", "flow_progress", "flow_received", "flow_sent", "task_done", "error", "flow_closed", "connected")
+    __slots__ = ("hello", "ping", "plan_ready", "flow_ready", "flow_progress", "flow_received", "flow_sent", "task_done", "error", "flow_closed", "connected", "flow_ending")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     PING_FIELD_NUMBER: _ClassVar[int]
     PLAN_READY_FIELD_NUMBER: _ClassVar[int]
@@ -19,6 +19,7 @@ class FromHost(_message.Message):
     ERROR_FIELD_NUMBER: _ClassVar[int]
     FLOW_CLOSED_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    FLOW_ENDING_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     ping: Ping
     plan_ready: PlanReady
@@ -30,7 +31,8 @@ class FromHost(_message.Message):
     error: HostError
     flow_closed: FlowClosed
     connected: Connected
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., plan_ready: _Optional[_Union[PlanReady, _Mapping]] = ..., flow_ready: _Optional[_Union[FlowReady, _Mapping]] = ..., flow_progress: _Optional[_Union[FlowProgress, _Mapping]] = ..., flow_received: _Optional[_Union[FlowReceived, _Mapping]] = ..., flow_sent: _Optional[_Union[FlowSent, _Mapping]] = ..., task_done: _Optional[_Union[TaskDone, _Mapping]] = ..., error: _Optional[_Union[HostError, _Mapping]] = ..., flow_closed: _Optional[_Union[FlowClosed, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ...) -> None: ...
+    flow_ending: FlowEnding
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., plan_ready: _Optional[_Union[PlanReady, _Mapping]] = ..., flow_ready: _Optional[_Union[FlowReady, _Mapping]] = ..., flow_progress: _Optional[_Union[FlowProgress, _Mapping]] = ..., flow_received: _Optional[_Union[FlowReceived, _Mapping]] = ..., flow_sent: _Optional[_Union[FlowSent, _Mapping]] = ..., task_done: _Optional[_Union[TaskDone, _Mapping]] = ..., error: _Optional[_Union[HostError, _Mapping]] = ..., flow_closed: _Optional[_Union[FlowClosed, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ..., flow_ending: _Optional[_Union[FlowEnding, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("host", "role", "protocol", "listen_port", "boot_id", "kernel")
@@ -122,6 +124,12 @@ class Progress(_message.Message):
     id: FlowId
     acked: int
     def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., acked: _Optional[int] = ...) -> None: ...
+
+class FlowEnding(_message.Message):
+    __slots__ = ("id",)
+    ID_FIELD_NUMBER: _ClassVar[int]
+    id: FlowId
+    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ...) -> None: ...
 
 class FlowReceived(_message.Message):
     __slots__ = ("id", "at", "bytes")

@@ -21,7 +21,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     "Policy that decides outside scenarios."
     switches: bool = True
     "Whether to drive the network's P4 switches; without, hosts tag and pace and nobody enforces."
-    debounce_s: float = 0.002
+    debounce_s: float = 0.001
     "Events within this many seconds are decided together."
     grant_timeout_s: float = 2.0
     "Seconds after which a host lets a flow that got no answer go in class 0."

@@ -13,7 +13,7 @@ from controller.coordinator.loop import DecisionLoop
 from controller.coordinator.plans import wire_per_payload
 from controller.coordinator.scenario import Scenario
 from controller.coordinator.session import Session, flow_name
-from controller.coordinator.tracker import LiveFlow, Tracker
+from controller.coordinator.tracker import FlowName, LiveFlow, Tracker
 from controller.model.errors import BadInput, EchelonError, WorkFailed
 from controller.model.fabric import Fabric
 from controller.model.job import PlacedJob
@@ -93,6 +93,8 @@ class Coordinator:
                 self._flow_ready(session, message.flow_ready)
             elif kind == "flow_progress":
                 self._flow_progress(message.flow_progress)
+            elif kind == "flow_ending":
+                self._finished(flow_name(message.flow_ending.id))
             elif kind == "flow_received":
                 self._flow_received(message.flow_received)
             elif kind == "flow_closed":
@@ -132,11 +134,14 @@ class Coordinator:
             self.tracker.progress(flow_name(flow.id), flow.acked * self.factor, message.at)
 
     def _flow_received(self, message: api.FlowReceived) -> None:
-        flow = self.tracker.finish(flow_name(message.id))
-        if flow is not None and flow.slot != LOCAL:
-            self.loop.wake()
+        self._finished(flow_name(message.id))
         if self.scenario is not None:
             self.scenario.flow_received(message)
+
+    def _finished(self, name: FlowName) -> None:
+        flow = self.tracker.finish(name)
+        if flow is not None and flow.slot != LOCAL:
+            self.loop.wake()
 
     def _flow_closed(self, message: api.FlowClosed) -> None:
         flow = self.tracker.flows.get(flow_name(message.id))

@@ -13,6 +13,8 @@ from types import TracebackType
 from controller.model.network import Cable, Network, NetworkHost, NetworkSwitch
 
 QUEUE_FRAMES = 30
+OPTIONS = ("--pin-sysctls", "--nice", "-10")
+"What agents are started with, as a run starts them: other tests must not delay them."
 
 
 def run(command: str) -> None:
@@ -85,9 +87,7 @@ class PlainNetwork:
     def agents(self, coordinator: str) -> Iterator[None]:
         """A host agent on every host."""
         for host in self._names:
-            self.start(
-                host, "host_agent", "--host", host, "--coordinator", coordinator, "--pin-sysctls"
-            )
+            self.start(host, "host_agent", "--host", host, "--coordinator", coordinator, *OPTIONS)
         try:
             yield
         finally:
