@@ -33,7 +33,7 @@ from ctypes import byref, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from switch.compile import program_library
 from switch.generator import generate
@@ -299,7 +299,7 @@ class Dataplane:
             close_program(self._lib.sw_free(self._rt))
             self._rt = None
 
-    def __enter__(self) -> Dataplane:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,

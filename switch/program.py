@@ -245,7 +245,7 @@ def _table(index: int, table: dict[str, Any], fields: _Fields, profiles: dict[st
         key.append(KeyField(name, "exact" if valid else part["match_type"], 8 if valid else fields.bits(target)))
     entries = table.get("entries")
     default = table.get("default_entry") or {}
-    profile = table.get("action_profile") or table.get("act_prof_name")
+    profile: Any = table.get("action_profile") or table.get("act_prof_name")
     return Table(
         id=index, name=table["name"], key=tuple(key),
         size=len(entries) if entries is not None and not _mutable(table) else table.get("max_size", 1024),

@@ -143,8 +143,8 @@ class Actions:
 
     def _add_header(self, parameters: list[Node], scope: Scope, _: dict[str, Any]) -> Lines:
         header = self.expressions.header(parameters[0], scope)
-        return [f"if (!{header.valid}) {{ memset(&{header.code}, 0, sizeof {header.code}); {header.set_valid()} "
-                f"p->packet_length += {header.size}; }}"]
+        clear = f"memset(&{header.code}, 0, sizeof {header.code});"
+        return [f"if (!{header.valid}) {{ {clear} {header.set_valid()} p->packet_length += {header.size}; }}"]
 
     def _add_header_fast(self, parameters: list[Node], scope: Scope, _: dict[str, Any]) -> Lines:
         return [self.expressions.header(parameters[0], scope).set_valid()]
@@ -157,15 +157,14 @@ class Actions:
         stack, by = self._shift(parameters, scope)
         return [f"{{ uint64_t by = {by}; if (by > {stack.size}) by = {stack.size};",
                 f"  memmove({stack.code} + by, {stack.code}, ({stack.size} - by) * sizeof {stack.code}[0]);",
-                f"  for (uint64_t i = 0; i < by; i++) memset(&{stack.code}[i], 0, sizeof {stack.code}[0]);",
+                f"  memset({stack.code}, 0, by * sizeof {stack.code}[0]);",
                 f"  {stack.count} = (uint32_t)({stack.count} + by > {stack.size} ? {stack.size} : {stack.count} + by); }}"]
 
     def _pop(self, parameters: list[Node], scope: Scope, _: dict[str, Any]) -> Lines:
         stack, by = self._shift(parameters, scope)
         return [f"{{ uint64_t by = {by}; if (by > {stack.size}) by = {stack.size};",
                 f"  memmove({stack.code}, {stack.code} + by, ({stack.size} - by) * sizeof {stack.code}[0]);",
-                f"  for (uint64_t i = {stack.size} - by; i < {stack.size}; i++) "
-                f"memset(&{stack.code}[i], 0, sizeof {stack.code}[0]);",
+                f"  memset(&{stack.code}[{stack.size} - by], 0, by * sizeof {stack.code}[0]);",
                 f"  {stack.count} = (uint32_t)({stack.count} < by ? 0 : {stack.count} - by); }}"]
 
     def _shift(self, parameters: list[Node], scope: Scope) -> tuple[Stack, str]:
@@ -195,8 +194,8 @@ class Actions:
         return lambda parameters, scope, _: [f"p->{name} = (uint16_t){self._number(parameters[0], scope)};"]
 
     def _truncate(self, parameters: list[Node], scope: Scope, _: dict[str, Any]) -> Lines:
-        return [f"{{ uint64_t keep = {self._number(parameters[0], scope)}; "
-                "if (keep < p->truncate) p->truncate = (uint32_t)keep; }"]
+        return [f"{{ uint64_t keep = {self._number(parameters[0], scope)};",
+                "  if (keep < p->truncate) p->truncate = (uint32_t)keep; }"]
 
     # -- externs
 
@@ -254,13 +253,13 @@ class Actions:
             self.expressions.modular(value, register.bits, scope)
         head = f"{{ uint64_t at = {self._number(index, scope)};"
         if register.bits > 128:
-            return [head, f"  if (at < {register.size}) big_store(S->registers[{register.id}].cells + at * {size}, "
-                          f"{register.bits}, {code}); }}"]
+            cell = f"S->registers[{register.id}].cells + at * {size}"
+            return [head, f"  if (at < {register.size}) big_store({cell}, {register.bits}, {code}); }}"]
         kind = next(t for b, t in ((8, "uint8_t"), (16, "uint16_t"), (32, "uint32_t"), (64, "uint64_t"), (128, "u128"))
                     if register.bits <= b)
         mask = f"MASK64({register.bits})" if register.bits <= 64 else f"MASK128({register.bits})"
-        return [head, f"  if (at < {register.size}) (({kind} *)(void *)S->registers[{register.id}].cells)[at] = "
-                      f"({kind})(({code}) & {mask}); }}"]
+        cell = f"(({kind} *)(void *)S->registers[{register.id}].cells)[at]"
+        return [head, f"  if (at < {register.size}) {cell} = ({kind})(({code}) & {mask}); }}"]
 
     def _log(self, parameters: list[Node], scope: Scope, _: dict[str, Any]) -> Lines:
         values = parameters[1]["value"] if len(parameters) > 1 else []

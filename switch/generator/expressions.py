@@ -51,7 +51,7 @@ def literal(value: int, kind: str) -> str:
         return f"(i128){text}" if kind == "i128" else text
     if kind == "int64_t":
         return f"(int64_t){value & (1 << 64) - 1:#x}ull"
-    return f"{value}u" if value < 1 << 16 else f"{value:#x}ull"
+    return f"{value}ull" if value < 1 << 16 else f"{value:#x}ull"
 
 
 def convert(code: str, have: str, want: str) -> str:
@@ -248,7 +248,7 @@ class Expressions:
         if low == high and node["type"] == "hexstr":
             return literal(low, c_type(low, high))
         if node["type"] == "bool":
-            return "1u" if node["value"] else "0u"
+            return "1ull" if node["value"] else "0ull"
         place = self.place(node, scope)
         if place:
             return self.load(*place)
@@ -272,7 +272,9 @@ class Expressions:
         return convert(self.exact(node, scope), c_type(*bounds), want)
 
     def _op(self, value: Node, want: str, scope: Scope) -> str:
-        op, left, right = value["op"], value.get("left"), value.get("right")
+        op = value["op"]
+        left: Any = value.get("left")
+        right: Any = value.get("right")
         if op == "?":
             return (f"({self.boolean(value['cond'], scope)} ? {self.as_type(left, want, scope)}"
                     f" : {self.as_type(right, want, scope)})")
@@ -327,9 +329,9 @@ class Expressions:
             left, right, a, b = right, left, b, a
         bits = max(b[1].bit_length(), 1)
         work = modular_type(bits)
-        one, two = self.modular(left, bits, scope), self.as_type(right, work, scope)
         if a[0] >= 0 and a[1] <= b[1] and b[0] == b[1] and b[1] & (b[1] + 1) == 0:
-            return convert(one, work, want)              # the mask covers every value there can be
+            return self.as_type(left, want, scope)       # the mask covers every value there can be
+        one, two = self.modular(left, bits, scope), self.as_type(right, work, scope)
         return convert(f"big_and({one}, {two})" if work == "struct big" else f"({one} & {two})", work, want)
 
     def _two_comp_mod(self, left: Node, right: Node, want: str, scope: Scope) -> str:
@@ -376,8 +378,7 @@ class Expressions:
         return convert(f"{names[work]}({self.modular(left, bits, scope)}, {by})", work, want)
 
     def _distance(self, node: Node, scope: Scope) -> str:
-        low, high = self.bounds(node, scope)
-        if high >= 1 << 64:
+        if self.bounds(node, scope)[1] >= 1 << 64:
             raise UnsupportedProgram("a shift by a value of more than 64 bits is not supported")
         return self.as_type(node, "uint64_t", scope)
 
@@ -406,7 +407,9 @@ class Expressions:
         if node["type"] != "expression":
             return convert(self.exact(node, scope), c_type(*self.bounds(node, scope)), want)
         value = node["value"]
-        op, left, right = value["op"], value.get("left"), value.get("right")
+        op = value["op"]
+        left: Any = value.get("left")
+        right: Any = value.get("right")
         if op == "&":
             low, high = self.bounds(right, scope)
             if low == high >= 0:
@@ -447,7 +450,8 @@ class Expressions:
         return self._compare("!=", node, {"type": "hexstr", "value": "0x0"}, scope)
 
     def _boolean_op(self, value: Node, scope: Scope) -> str:
-        op, left, right = value["op"], value.get("left"), value["right"]
+        op, right = value["op"], value["right"]
+        left: Any = value.get("left")
         if op == "not":
             return f"!({self.boolean(right, scope)})"
         if op in ("and", "or"):

@@ -82,8 +82,7 @@ class _Generator:
         pipelines = {p["name"]: p for p in self.root["pipelines"]}
         parser = next(iter(self.root["parsers"]), None)
         deparser = next(iter(self.root["deparsers"]), None)
-        used = [t for t in self.layout.types.values()]
-        packet_types = [t for t in used if t.bits % 8 == 0]
+        packet_types = [t for t in self.layout.types.values() if t.bits % 8 == 0]
         for item in self.root["calculations"]:
             self.hashes.add(item["name"], item["algo"], item["input"], item)
         select = self._select()
@@ -188,12 +187,12 @@ class _Generator:
         lines += ["    },", f"    .errors = {{{', '.join(numbers)}}},",
                   "    .parse = parse, .ingress = ingress, .egress = egress, .deparse = deparse,",
                   "    .reset_metadata = reset_metadata, .copy_fields = copy_fields, .digest = digest, .select = select_hash,"]
-        for field, symbol, count in (
+        for member, symbol, count in (
                 ("table", "TABLES", len(program.tables)), ("profile", "PROFILES", len(program.profiles)),
                 ("counter", "COUNTERS", len(program.counters)), ("meter", "METERS", len(program.meters)),
                 ("register", "REGISTERS", len(program.registers)), ("digest", "DIGESTS", len(program.digests)),
                 ("vset", "VSETS", len(program.value_sets))):
-            lines.append(f"    .{field}s = {symbol}, .{field}_count = {count},")
+            lines.append(f"    .{member}s = {symbol}, .{member}_count = {count},")
         return "\n".join([*lines, "};", "", "EXPORT const struct program *switch_program(void) { return &PROGRAM; }"])
 
 
