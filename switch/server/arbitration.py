@@ -6,6 +6,7 @@ primary goes. (The specification would leave the role without one until the next
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,6 +14,8 @@ from finsy.proto import p4r
 
 from switch.server.errors import Code, RequestError, invalid
 from switch.server.roles import RoleConfig, parse_role_config
+
+_LOG = logging.getLogger(__name__)
 
 MAX_CLIENTS = 16
 """Connections of one role, as in BMv2."""
@@ -38,7 +41,8 @@ class Client:
 class _Role:
     """The live clients of a role."""
 
-    echo: p4r.Role | None
+    name: str
+    echo: p4r.Role | None = None
     """As the primary sent it, for notifications."""
     config: RoleConfig = field(default_factory=RoleConfig)
     clients: list[Client] = field(default_factory=list)
@@ -69,10 +73,10 @@ class Arbiter:
         if client.role is not None and client.role != name:
             raise RequestError(Code.FAILED_PRECONDITION, "a client cannot change its role; open another stream")
         config = parse_role_config(message.role)
-        role = self._roles.setdefault(name, _Role(None))
+        role = self._roles.setdefault(name, _Role(name))
         election_id = uint128(message.election_id) if message.HasField("election_id") else None
         if election_id is not None and any(c.election_id == election_id for c in role.clients if c is not client):
-            raise invalid(f"election id {election_id} is in use by another client")
+            raise invalid("Election id already exists")  # finsy looks for these words, which are BMv2's
         before = role.primary
         if client.role is None:
             if len(role.clients) >= MAX_CLIENTS:
@@ -131,14 +135,16 @@ class Arbiter:
 
     def _notify(self, role: _Role, clients: list[Client]) -> None:
         primary = role.primary
+        election_id = primary.election_id if primary is not None else None
+        _LOG.info("role %r: %d clients, the primary's election id is %s", role.name, len(role.clients), election_id)
         for client in clients:
             response = p4r.StreamMessageResponse()
             update = response.arbitration
             update.device_id = self._device_id
             if role.echo is not None:
                 update.role.CopyFrom(role.echo)
-            elif client.role:
-                update.role.name = client.role
+            elif role.name:
+                update.role.name = role.name
             shown = primary.election_id if primary is not None else role.highest
             if shown is not None:
                 update.election_id.high = shown >> 64

@@ -58,6 +58,8 @@ def _run(options: Options, stack: ExitStack) -> None:
         return
 
     without_client()
+    # gRPC's own lines on standard error would add nothing to ours
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     # imported here: --help and bad usage need neither gRPC nor the data plane
     from switch.dataplane import Dataplane
     from switch.server.device import Device
@@ -89,7 +91,7 @@ def _run(options: Options, stack: ExitStack) -> None:
     stack.callback(lambda: server.stop(_SHUTDOWN_GRACE_S).wait(_SHUTDOWN_PATIENCE_S))
     events.start()
     dataplane.start()
-    print(f"Server listening on {options.address.rpartition(':')[0]}:{port}", flush=True)
+    print(f"Server listening on {_bound(options.address, port)}", flush=True)
     number = signal.sigwait({signal.SIGTERM, signal.SIGINT})
     _LOG.info("%s: shutting down", signal.Signals(number).name)
 
@@ -191,6 +193,11 @@ def _start_log(options: Options, stack: ExitStack) -> int | None:
         level=_LEVELS[options.log_level], stream=stream, format="[%(asctime)s] [%(levelname)s] %(message)s"
     )
     return descriptor
+
+
+def _bound(address: str, port: int) -> str:
+    """The address with the port that the system chose, if it was left to it."""
+    return address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
 
 
 def _reason(error: OSError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from switch.server.scope import p4info_id
 from switch.server.snapshot import replay, snapshot
 from switch.server.state import ForwardingState
 from switch.server.undo import write_or_roll_back
+
+_LOG = logging.getLogger(__name__)
 
 SetRequest = p4r.SetForwardingPipelineConfigRequest
 GetRequest = p4r.GetForwardingPipelineConfigRequest
@@ -164,6 +167,7 @@ class Device:
         self._drop_saved()
         self._dataplane.load(pipeline.json)
         self._state = ForwardingState(pipeline, self._dataplane, self._ports, self._send_digest)
+        _LOG.info("pipeline committed: %d tables", len(pipeline.tables))
 
     def _commit_saved(self, request: SetRequest) -> None:
         if request.HasField("config"):

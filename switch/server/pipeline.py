@@ -17,8 +17,9 @@ _MATCH_KINDS: dict[int, tuple[MatchKind, ...]] = {
     p4i.MatchField.LPM: ("lpm",),
     p4i.MatchField.TERNARY: ("ternary",),
     p4i.MatchField.RANGE: ("range",),
-    p4i.MatchField.OPTIONAL: ("optional",),
+    p4i.MatchField.OPTIONAL: ("optional", "ternary"),  # p4c writes optional as ternary into the JSON
 }
+"""P4Info's match types -> how clients write them, then other names that the JSON may use for the same bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,9 +260,10 @@ def _match_fields(table: str, fields: Iterable[p4i.MatchField], known: Table) ->
         listed = [by_name[k.name] for k in known.key]
     result = []
     for field, key in zip(listed, known.key, strict=True):
-        if key.match not in _MATCH_KINDS.get(field.match_type, ()):
+        kinds = _MATCH_KINDS.get(field.match_type, ())
+        if key.match not in kinds:
             raise invalid(f"table {table}: field {field.name} is {key.match} in the JSON, but not so in P4Info")
-        result.append(MatchField(field.id, f"{table}: {field.name}", _width(field, key.bits, table), key.match))
+        result.append(MatchField(field.id, f"{table}: {field.name}", _width(field, key.bits, table), kinds[0]))
     return tuple(result)
 
 

@@ -21,7 +21,7 @@ from tests.switch.server.program import JSON, PROGRAM, config
 class Server:
     """A server in this process."""
 
-    port: int
+    address: str
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def server(dataplane: FakeDataplane) -> Iterator[Server]:
     events = EventLoop(device, dataplane.events_fd)
     grpc_server, port = serve(device, "127.0.0.1:0", None)
     events.start()
-    yield Server(port)
+    yield Server(f"127.0.0.1:{port}")
     grpc_server.stop(0).wait()
     events.stop()
     device.close()
@@ -50,7 +50,7 @@ def connect(server: Server) -> Iterator[Callable[..., Controller]]:
     with ExitStack() as stack:
 
         def make(election_id: int | None = 1, **options: object) -> Controller:
-            controller = stack.enter_context(Controller(server.port, DEVICE_ID))
+            controller = stack.enter_context(Controller(server.address, DEVICE_ID))
             controller.arbitrate(election_id, **options)
             return controller
 

@@ -29,11 +29,11 @@ class BatchError(Exception):
 class Controller(AbstractContextManager["Controller"]):
     """One client: a channel and a stream."""
 
-    def __init__(self, port: int, device_id: int) -> None:
+    def __init__(self, address: str, device_id: int) -> None:
         self.device_id = device_id
         self.role = ""
         self.election_id: int | None = None
-        self._channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.max_metadata_size", 1 << 20)])
+        self._channel = grpc.insecure_channel(address, options=[("grpc.max_metadata_size", 1 << 20)])
         self.stub = p4r_grpc.P4RuntimeStub(self._channel)
         self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
         self._responses: queue.SimpleQueue[p4r.StreamMessageResponse | grpc.RpcError | None] = queue.SimpleQueue()
