@@ -226,6 +226,10 @@ _MODELS: dict[str, tuple[Callable[[], Iterator[ModelLayer]], str]] = {
     ),
     "inception4": (lambda: _whole(42_679_816, 24.6e9, 22), "Szegedy et al., AAAI 2017; timm"),
     "googlenet": (lambda: _whole(6_624_904, 3.0e9, 11), "Szegedy et al., CVPR 2015; torchvision"),
+    "shufflenetv2x10": (
+        lambda: _whole(2_278_604, 2 * 146e6, 19),
+        "Ma et al., ShuffleNet V2, ECCV 2018; as in torchvision",
+    ),
     "bertbase": (lambda: _bert(12, 768), _DEVLIN),
     "bertlarge": (lambda: _bert(24, 1024), _DEVLIN),
     "gpt2": (lambda: _gpt(12, 768, 1024), _GPT2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from controller.profiles.errors import ProfileError
 from controller.profiles.files import as_workload, read
 from controller.profiles.importers.head import Head
 from controller.profiles.importers.report import Options
+from controller.profiles.network_file import load_network
 from controller.profiles.recognise import import_files, is_own
 
 
@@ -47,6 +49,10 @@ def load_fabric(path: Path, link_rate: float | None) -> Fabric:
 
     Raises BadInput when it is of no known format.
     """
+    if not path.is_dir() and re.search(
+        r"""schema["']?\s*:\s*["']?echelon/network/""", Head.of(path).text
+    ):
+        return load_network(path).fabric()
     imported = import_files([path], Options(reference_rate=link_rate))
     if not isinstance(imported.subject, Fabric):
         raise ProfileError(str(path), f"is {imported.report.format}: expected a fabric")

@@ -8,13 +8,17 @@ from typing import Protocol
 
 from controller.profiles.errors import ProfileError
 from controller.profiles.importers import (
+    aicb_csv,
     astra_network,
+    capture,
     chakra,
     cluster_fabric,
+    cluster_jobs,
     coflows,
     htsim_topology,
     kineto,
     layer_text,
+    nccl_log,
     p4lang_topology,
 )
 from controller.profiles.importers.head import Head
@@ -36,6 +40,7 @@ class Importer(Protocol):
 
 
 IMPORTERS: tuple[Importer, ...] = (
+    capture,
     kineto,
     coflows,
     layer_text,
@@ -43,6 +48,9 @@ IMPORTERS: tuple[Importer, ...] = (
     astra_network,
     htsim_topology,
     cluster_fabric,
+    cluster_jobs,
+    aicb_csv,
+    nccl_log,
     chakra,
 )
 "All formats; the first that recognises a file reads it."
@@ -63,8 +71,25 @@ def recognise(path: Path) -> Importer:
     for importer in IMPORTERS:
         if importer.recognise(head):
             return importer
+    raise ProfileError(str(path), _reason(head))
+
+
+def _reason(head: Head) -> str:
+    """Why nothing reads a file."""
+    if head.is_json and head.has_key("nodes") and head.has_key("op_schema", "rf_id"):
+        return (
+            "is a PyTorch execution trace of one process: it has no durations and no sizes of "
+            "collectives; import the profiler's recording (torch.profiler) instead"
+        )
+    if {"world_size", "tp", "pp"} <= set(head.columns()) or "\tWorld_size\t" in head.text:
+        return (
+            "is AICB's table of model configurations: it has no collectives; generate a workload "
+            "of one of them with AICB and import that"
+        )
+    if head.is_json:
+        return "is JSON of no known kind: expected an echelon profile, Kineto, Chakra or a topology"
     known = ", ".join(importer.NAME for importer in IMPORTERS)
-    raise ProfileError(str(path), f"is of no known format: expected an echelon profile or {known}")
+    return f"is of no known format: expected an echelon profile or one of {known}"
 
 
 def import_files(paths: list[Path], options: Options | None = None) -> Imported:
