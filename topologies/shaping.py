@@ -15,8 +15,18 @@ from controller.model.network import CLASSES
 HOST_QUEUE_FRAMES = 1000
 "A host's own queue never drops: TCP is told to wait (TSQ)."
 
-PORT_QUEUE_FRAMES = 30
-"Queue of a class at a switch port. Longer ones make TCP unfair over the seconds of a flow."
+UPLINK_HEADROOM = 1.1
+"""A host's uplink is this much faster than the link it stands for, so that flows meet in the switch's queue.
+
+At equal rates they meet in the host's, where TCP is throttled and nothing is dropped, so unpaced flows never become
+fair; and the queue that a first burst leaves in the switch never drains. Measured for Figure 2 under `fair` on the
+embedded switch (40 Mbit/s, unit 1.5 s; model 4.5, 6.5, 7): 3.4, 6.4, 7.0 at 1.0 and 4.4, 6.5, 7.0 at 1.1. Paced flows
+keep to their pace either way.
+"""
+
+LONGEST_PORT_QUEUE, SHORTEST_PORT_QUEUE = 30, 15
+PORT_QUEUE_SECONDS = 0.009
+"Time that a full queue takes to drain. Longer ones make TCP unfair over the seconds of a flow."
 
 FRAME_BYTES = 1514
 "Ethernet header and 1500 bytes; rates count these, without preamble and checksum."
@@ -64,9 +74,15 @@ def host_leaf() -> str:
     return f"pfifo limit {HOST_QUEUE_FRAMES}"
 
 
-def port_leaf() -> str:
+def port_queue_frames(rate_bps: float) -> int:
+    """Frames that wait in a class of a switch port at most: 30 at 40 Mbit/s, 15 at 10 Mbit/s."""
+    frames = round(PORT_QUEUE_SECONDS * rate_bps / 8 / FRAME_BYTES)
+    return min(LONGEST_PORT_QUEUE, max(SHORTEST_PORT_QUEUE, frames))
+
+
+def port_leaf(rate_bps: float) -> str:
     """What queues inside a class of a switch port."""
-    return f"pfifo limit {PORT_QUEUE_FRAMES}"
+    return f"pfifo limit {port_queue_frames(rate_bps)}"
 
 
 _PROBES = {

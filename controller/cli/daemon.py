@@ -9,9 +9,7 @@ import typer
 
 from controller.cli.options import Json, console, print_json
 
-Address = Annotated[
-    str, typer.Option(help="Where the controller listens: unix:PATH or HOST:PORT.")
-]
+Address = Annotated[str, typer.Option(help="Where the controller listens: unix:PATH or HOST:PORT.")]
 
 
 def mount(app: typer.Typer) -> None:

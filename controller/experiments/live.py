@@ -23,8 +23,8 @@ READY_S = 30.0
 "Seconds the controller has to connect to the switches, fill their tables and listen."
 SLACK_S = 30.0
 "Seconds a scenario may take beyond twice its prediction before it is given up."
-AGENT_NICE = -10
-"The agents' scheduling priority: other work on this machine must not delay what is measured."
+NICE = -10
+"Priority of controller and agents: other work on this machine must not delay what is measured."
 
 
 class LiveNetwork:
@@ -113,11 +113,10 @@ class LiveNetwork:
         address = f"unix:{self._emulation.directory / 'controller.sock'}"
         for host in self.network.hosts:
             arguments = ("--host", host.name, "--coordinator", address)
-            options = ("--pin-sysctls", "--nice", str(AGENT_NICE))
-            self._spawn(host.name, f"agent-{host.name}", "host_agent", *arguments, *options)
+            self._spawn(host.name, f"agent-{host.name}", "host_agent", *arguments, "--pin-sysctls")
 
     def _spawn(self, host: str | None, log: str, module: str, *arguments: str) -> None:
-        command = [environment_python(), "-m", module, *arguments]
+        command = ["nice", "-n", str(NICE), environment_python(), "-m", module, *arguments]
         self._processes[log] = self._emulation.spawn(host, command, log)
 
     def _complain_about_the_dead(self) -> None:

@@ -82,8 +82,10 @@ def run(
         link_rate_bps=fabric.host_rate,
         size_scale=_size_scale(predictions, fabric),
     )
-    progress.say(f"starting {fabric.name}: {len(fabric.switches)} {target} switches, "
-                 f"{len(fabric.hosts)} hosts, the controller and the agents")
+    progress.say(
+        f"starting {fabric.name}: {len(fabric.switches)} {target} switches, "
+        f"{len(fabric.hosts)} hosts, the controller and the agents"
+    )
     with LiveNetwork(fabric, target) as network:
         for one in predictions:
             with progress.playing(*one.key, one.seconds) as on_event:
@@ -95,7 +97,7 @@ def run(
             scenario = measured_summary(one.summary, result.played)
             scenario.checks, scenario.network = verify(one.policy.name, result, network.network)
             summary.scenarios.append(scenario)
-            summary.settings = settings_of(target, result)
+            summary.settings = settings_of(target, fabric.host_rate, result)
     summary.wall_s = time.monotonic() - began
     folder = out or new_folder()
     write_results(folder, summary, measured, {one.key: one.played for one in predictions})

@@ -7,16 +7,17 @@ from importlib.metadata import version
 from typing import Any
 
 from controller.coordinator.client import LiveResult
-from topologies.shaping import FRAME_BYTES, PORT_QUEUE_FRAMES, host_leaf
+from topologies.shaping import FRAME_BYTES, UPLINK_HEADROOM, host_leaf, port_queue_frames
 
 
-def settings_of(target: str, result: LiveResult) -> dict[str, Any]:
+def settings_of(target: str, link_rate: float, result: LiveResult) -> dict[str, Any]:
     """Alike under every policy: congestion control, sysctls, queues; and the versions."""
     used = sorted({flow.congestion_control for flow in result.raw.flows if flow.congestion_control})
     return {
         "congestion_control": ", ".join(used),
         **{f"sysctl {name}": value for name, value in sorted(result.raw.kernel.items())},
-        "port queue": f"{PORT_QUEUE_FRAMES} frames of {FRAME_BYTES} bytes a class",
+        "port queue": f"{port_queue_frames(link_rate)} frames of {FRAME_BYTES} bytes a class",
+        "host uplink": f"{UPLINK_HEADROOM:g} of the link's rate",
         "host queue": host_leaf(),
         "target": target,
         "kernel": platform.release(),
