@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from controller.api import coordinator_pb2 as api
 from controller.coordinator.changes import Wanted
@@ -22,6 +23,17 @@ from controller.model.rule import FlowKey
 from controller.scheduling.plan import compile_job
 from controller.scheduling.registry import policy as make_policy
 from controller.scheduling.state import LOCAL
+
+_PLAYED = {
+    "flow_ready",
+    "flow_progress",
+    "flow_ending",
+    "flow_received",
+    "flow_sent",
+    "task_done",
+    "error",
+}
+"Messages of a scenario that is being played."
 
 
 class Coordinator:
@@ -88,6 +100,8 @@ class Coordinator:
     def hear(self, session: Session, message: api.FromHost) -> None:
         """One message of a host. What makes no sense is noted, never raised."""
         kind = message.WhichOneof("kind")
+        if self.scenario is not None and not self.scenario.started and kind in _PLAYED:
+            return  # of the scenario before
         try:
             if kind == "flow_ready":
                 self._flow_ready(session, message.flow_ready)
@@ -159,7 +173,8 @@ class Coordinator:
     def add_jobs(self, jobs: Sequence[PlacedJob]) -> None:
         """Jobs whose flows clients will announce. Raises BadInput."""
         known = set(self.tracker.jobs())
-        plans = [compile_job(placed, self.fabric) for placed in jobs]
+        now = self.now() - self.tracker.epoch
+        plans = [compile_job(replace(placed, arrival=now), self.fabric) for placed in jobs]
         for plan in plans:
             if plan.job.name in known:
                 raise BadInput(f"job {plan.job.name} is known already; remove it first")
@@ -218,7 +233,7 @@ class Coordinator:
     def _begin(self, policy: str, ipv6: bool = False) -> None:
         """A fresh tracker and loop: nothing of one scenario reaches the next."""
         self.factor = wire_per_payload(ipv6)
-        self.tracker = Tracker(self.fabric)
+        self.tracker = Tracker(self.fabric, self.now())
         self.loop = DecisionLoop(
             self.tracker, make_policy(policy), self.enforcer, self._tell, self._debounce, self.note
         )
@@ -228,7 +243,10 @@ class Coordinator:
     async def _end_loop(self) -> None:
         self._running.cancel()
         await asyncio.gather(self._running, return_exceptions=True)
-        await self.loop.clear()
+        try:
+            await self.loop.clear()
+        except EchelonError as error:  # why a scenario failed matters more
+            self.note(str(error))
 
     def _loop_ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or (error := task.exception()) is None:

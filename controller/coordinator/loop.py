@@ -106,7 +106,7 @@ class DecisionLoop:
             )
         ]
         await self._carry_out(order_changes(wanted, self._in_force))
-        return decision.valid_until
+        return decision.valid_until + self._tracker.epoch
 
     async def clear(self) -> None:
         """Takes every rule out of the switches."""
@@ -138,14 +138,16 @@ class DecisionLoop:
     async def _set_rules(self, rules: Sequence[FlowRule | FlowKey]) -> None:
         if not rules:
             return
+        # Remembered first: if we are cancelled while the switches are asked, `clear` must know.
+        for rule in rules:
+            if isinstance(rule, FlowRule):
+                self._in_force[rule.key] = rule
         begun = time.monotonic()
         errors = await self._enforcer.set_flows(rules)
         self.statistics.apply_s += time.monotonic() - begun
         self.statistics.rules += len(rules)
         for rule in rules:
-            if isinstance(rule, FlowRule):
-                self._in_force[rule.key] = rule
-            else:
+            if not isinstance(rule, FlowRule):
                 self._in_force.pop(rule, None)
         if errors:
             self._refused(errors)

@@ -71,6 +71,8 @@ class Scenario:
         self.name = name
         self.policy = policy
         self.ipv6 = ipv6
+        self.started = False
+        "Whether agents were told to start: what they said before belongs to another scenario."
         self._workload = workload
         self._fabric = fabric
         self._time_scale = scales.time
@@ -113,7 +115,7 @@ class Scenario:
             await self._hand_out_plans(coordinator)
             gc.collect()
             gc.freeze()  # a collection in the middle would delay a decision
-            self._start()
+            self._start(coordinator)
             await self._until(lambda: self._journal.complete, self._timeout, self._what_is_left)
         finally:
             gc.unfreeze()
@@ -216,8 +218,10 @@ class Scenario:
             lambda: f"no answer {what} from {', '.join(sorted(self._agents.keys() - answered))}",
         )
 
-    def _start(self) -> None:
+    def _start(self, coordinator: Coordinator) -> None:
         at = time.monotonic() + _START_DELAY
+        coordinator.tracker.epoch = at
+        self.started = True
         self._journal = Journal({plan.job.name: plan for plan in self.job_plans()}, at)
         for agent in self._agents.values():
             agent.tell(api.ToHost(start=api.Start(scenario=self.name, at=at)))

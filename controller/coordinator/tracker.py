@@ -64,7 +64,9 @@ class LiveFlow:
 class Tracker:
     """All flows of all jobs. Times in seconds on the coordinator's clock, sizes in wire bytes."""
 
-    def __init__(self, fabric: Fabric, routing: Routing | None = None) -> None:
+    def __init__(self, fabric: Fabric, epoch: float, routing: Routing | None = None) -> None:
+        """`epoch`: where the workload's own time, which policies see, begins."""
+        self.epoch = epoch
         self.builder = StateBuilder(fabric, routing)
         self.flows: dict[FlowName, LiveFlow] = {}
         "Flows announced and not finished."
@@ -97,7 +99,7 @@ class Tracker:
         if name in self.flows:
             raise KeyError(f"flow {flow_id} of {job}, iteration {iteration}, is under way already")
         row = plan.flow_row[flow_id]
-        slot = self.builder.start(handle, row, iteration, at)
+        slot = self.builder.start(handle, row, iteration, at - self.epoch)
         flow = LiveFlow(
             name=name,
             slot=slot,
@@ -107,7 +109,7 @@ class Tracker:
             key=key,
             owner=owner,
             ready=at,
-            ideal_finish=at if slot == LOCAL else self.builder.ideal_finish(slot),
+            ideal_finish=at if slot == LOCAL else self.epoch + self.builder.ideal_finish(slot),
             sent_at=at,
         )
         self.flows[name] = flow
@@ -139,11 +141,11 @@ class Tracker:
         return flow
 
     def state(self, now: float) -> tuple[NetworkState, list[LiveFlow]]:
-        """What a policy sees now, and the flow of each of its rows."""
+        """What a policy sees now, in the workload's own time, and the flow of each of its rows."""
         for slot, flow in self._by_slot.items():
             left = min(flow.size, flow.size - flow.sent_by(now))
             self.builder.set_remaining(slot, max(_LEAST_LEFT, left))
-        state = self.builder.state(now)
+        state = self.builder.state(now - self.epoch)
         return state, [self._by_slot[slot] for slot in self.builder.rows.tolist()]
 
     def path(self, flow: LiveFlow) -> Path:

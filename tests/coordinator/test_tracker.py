@@ -18,7 +18,7 @@ KEY = FlowKey("10.0.0.1", "10.0.0.2", 6, 40000, 5000)
 @pytest.fixture
 def tracker() -> Tracker:
     network = star(2)
-    tracker = Tracker(network.fabric())
+    tracker = Tracker(network.fabric(), 0.0)
     placed = PlacedJob(pipeline(size=1e6), {"w0": "h1", "w1": "h2"})
     tracker.add_job(compile_job(placed, network.fabric()))
     return tracker
@@ -95,3 +95,14 @@ def test_a_removed_job_takes_its_flows_with_it(tracker: Tracker) -> None:
     tracker.remove_job("A")
     assert not tracker.flows and tracker.jobs() == []
     assert tracker.state(1.0)[1] == []
+
+
+def test_policies_see_the_workloads_own_time() -> None:
+    network = star(2)
+    tracker = Tracker(network.fabric(), 1000.0)
+    tracker.add_job(compile_job(PlacedJob(pipeline(), {"w0": "h1", "w1": "h2"}), network.fabric()))
+    flow = tracker.announce(("A", 0, "a0"), KEY, 1, 1003.0)
+    state, _ = tracker.state(1004.0)
+    assert state.time == pytest.approx(4.0)
+    assert state.release[0] == state.ideal_finish[0] == pytest.approx(3.0)
+    assert flow.ideal_finish == pytest.approx(1003.0)
