@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from shutil import which
@@ -38,6 +36,9 @@ HOST_SYSCTLS = {
 
 WMEM_BYTES = 1 << 22
 "Send buffer of BMv2's ports: all queues of a port must fit, or one full queue blocks BMv2's only transmit thread."
+
+FORWARD_FIRST = ("nice", "-n", "-15")
+"Switches go before other work: a port that waits 10 ms for a core drops what then comes at once."
 
 START_SECONDS = 30.0
 "How long a switch has to answer; it may have to compile first."
@@ -97,13 +98,12 @@ class P4Switch(Switch):  # type: ignore[misc]
         ports = {port: interface for port, interface in self.intfs.items() if port > 0}
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                self.command(ports),
+                [*FORWARD_FIRST, *self.command(ports)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
                 cwd=current().directory,
-                preexec_fn=_forward_first,
             )
         current().add_process(self.process.pid, f"switch {self.name}")
 
@@ -209,12 +209,6 @@ class Bmv2Switch(P4Switch):
         """The class tree stands at the port."""
         tree = class_tree(interface.name, interface.rate_bps, port_leaf(interface.rate_bps))
         return [*super().link_setup(interface), *tc_lines(tree)]
-
-
-def _forward_first() -> None:
-    """Switches go before all other work: a port that waits for a core for 10 ms drops what then comes at once."""
-    with suppress(PermissionError):
-        os.nice(-15)
 
 
 @cache

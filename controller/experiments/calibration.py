@@ -12,11 +12,12 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 from controller.model import Fabric, Link
 from controller.model.errors import EchelonError, WorkFailed
 from controller.model.rule import FlowKey, FlowRule
-from controller.switches import Count, FabricDriver
+from controller.switches import FabricCounters, FabricDriver
 from topologies.emulation import EmulatedNetwork
 from topologies.layout import network_of
 from topologies.runfile import instance
@@ -65,23 +66,20 @@ class Calibration:
     "embedded or bmv2."
     link_rate_bps: float
     "Rate of the port on which priorities were tried."
+    hops: int
+    "Switches in a row between sender and receiver."
     forwardings_per_s: float
-    "Frames one switch forwarded in a second at most, TCP at both ends included."
+    "Frames all of these switches together forwarded in a second, TCP at both ends included."
     top_class_share: float
     "Part of a full port's bytes that class 7 got while class 0 wanted all of it too."
     port_use: float
     "Part of the port's rate that was used meanwhile."
 
 
-def measure(target: str, link_rate_bps: float) -> Calibration:
-    """Measure in a process of its own. Raises WorkFailed with its reason."""
-    command = [
-        sys.executable,
-        "-m",
-        "controller.experiments.calibration",
-        target,
-        str(link_rate_bps),
-    ]
+def measure(target: str, link_rate_bps: float, hops: int) -> Calibration:
+    """Measure, with `hops` switches in a row, in a process of its own. Raises WorkFailed with its reason."""
+    words = (target, link_rate_bps, hops)
+    command = [sys.executable, "-m", "controller.experiments.calibration", *map(str, words)]
     environment = {**os.environ, "ECHELON_INSTANCE": f"{instance()}c"}
     try:
         done = subprocess.run(
@@ -92,19 +90,19 @@ def measure(target: str, link_rate_bps: float) -> Calibration:
             f"calibration took longer than {TIMEOUT_S:g} s: the machine is too busy"
         ) from None
     if done.returncode != 0:
-        words = done.stderr.strip().splitlines() or ["it said nothing"]
-        raise WorkFailed(f"calibration failed: {words[-1]}")
+        said = done.stderr.strip().splitlines() or ["it said nothing"]
+        raise WorkFailed(f"calibration failed: {said[-1]}")
     return Calibration(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def _fabric(link_rate_bps: float) -> Fabric:
-    """h1 and h2 send to h3 at the link rate; h4 to h5 as fast as the machine can."""
-    rates = [link_rate_bps] * 3 + [UNLIMITED_BPS] * 2
-    hosts = tuple(f"h{number}" for number in range(1, 6))
-    links = []
-    for host, rate in zip(hosts, rates, strict=True):
-        links += [Link(host, "s1", rate), Link("s1", host, rate)]
-    return Fabric("calibration", hosts, ("s1",), tuple(links))
+def _fabric(link_rate_bps: float, hops: int) -> Fabric:
+    """h1 and h2 send to h3 at the link rate, on one switch; h4 to h5 along a row of switches without limit."""
+    switches = tuple(f"s{number}" for number in range(1, hops + 1))
+    cables = [(host, "s1", link_rate_bps) for host in ("h1", "h2", "h3")]
+    cables += [("h4", "s1", UNLIMITED_BPS), ("h5", switches[-1], UNLIMITED_BPS)]
+    cables += [(a, b, UNLIMITED_BPS) for a, b in pairwise(switches)]
+    links = [link for a, b, rate in cables for link in (Link(a, b, rate), Link(b, a, rate))]
+    return Fabric("calibration", ("h1", "h2", "h3", "h4", "h5"), switches, tuple(links))
 
 
 async def _measure(network: EmulatedNetwork, link_rate_bps: float) -> Calibration:
@@ -114,14 +112,10 @@ async def _measure(network: EmulatedNetwork, link_rate_bps: float) -> Calibratio
         for host in ("h3", "h5"):
             network.spawn(host, [sys.executable, "-c", _SINK], f"sink-{host}")
         await asyncio.sleep(0.3)
-        rules = [
-            _rule(network, "h1", "h3", 0),
-            _rule(network, "h2", "h3", 7),
-            _rule(network, "h4", "h5", 7),
-        ]
-        for error in await driver.set_flows(rules):
+        low, high = _rule(network, "h1", "h3", 0, 4000), _rule(network, "h2", "h3", 7, 4000)
+        fast = [_rule(network, "h4", "h5", 7, port) for port in (4001, 4002)]
+        for error in await driver.set_flows([low, high, *fast]):
             raise WorkFailed(f"switch {error.switch}: {error.reason}")
-        low, high, fast = rules
         sending = asyncio.gather(
             _send(network, low, 1.0 + SECONDS, 0.0), _send(network, high, SECONDS, 1.0)
         )
@@ -131,7 +125,8 @@ async def _measure(network: EmulatedNetwork, link_rate_bps: float) -> Calibratio
         forwardings = await _fastest(network, driver, fast)
     finally:
         await driver.stop()
-    return Calibration(network.network.target, link_rate_bps, forwardings, share, use)
+    plan = network.network
+    return Calibration(plan.target, link_rate_bps, len(plan.switches), forwardings, share, use)
 
 
 async def _watch_port(
@@ -148,16 +143,16 @@ async def _watch_port(
     return (sent[7] / total if total else 0.0), total * 8 / elapsed / rate_bps
 
 
-async def _fastest(network: EmulatedNetwork, driver: FabricDriver, rule: FlowRule) -> float:
-    """Frames a second, both ways, that leave the switch while one connection sends all it can."""
-    before = _frames((await driver.counters()).switches["s1"].classes)
-    await _send(network, rule, SECONDS, 0.0)
-    after = _frames((await driver.counters()).switches["s1"].classes)
-    return (after - before) / SECONDS
+async def _fastest(network: EmulatedNetwork, driver: FabricDriver, rules: list[FlowRule]) -> float:
+    """Frames a second, both ways, that leave the switches while connections send all they can."""
+    before = _frames(await driver.counters())
+    await asyncio.gather(*(_send(network, rule, SECONDS, 0.0) for rule in rules))
+    return (_frames(await driver.counters()) - before) / SECONDS
 
 
-def _frames(classes: dict[int, list[Count]]) -> int:
-    return sum(packets for counts in classes.values() for packets, _ in counts)
+def _frames(counters: FabricCounters) -> int:
+    ports = [port for switch in counters.switches.values() for port in switch.classes.values()]
+    return sum(count.packets for port in ports for count in port)
 
 
 async def _send(network: EmulatedNetwork, rule: FlowRule, seconds: float, late: float) -> None:
@@ -171,16 +166,16 @@ async def _send(network: EmulatedNetwork, rule: FlowRule, seconds: float, late: 
         )
 
 
-def _rule(network: EmulatedNetwork, src: str, dst: str, class_: int) -> FlowRule:
+def _rule(network: EmulatedNetwork, src: str, dst: str, class_: int, port: int) -> FlowRule:
     plan = network.network
-    key = FlowKey(plan.host(src).ipv4, plan.host(dst).ipv4, 6, 4000 + class_, PORT)
+    key = FlowKey(plan.host(src).ipv4, plan.host(dst).ipv4, 6, port, PORT)
     return FlowRule(key, src, dst, class_, plan.fabric().paths(src, dst)[0], None)
 
 
-def main(target: str, link_rate_bps: float) -> int:
+def main(target: str, link_rate_bps: float, hops: int) -> int:
     """Print the measurement as one line of JSON."""
     try:
-        plan = network_of(_fabric(link_rate_bps), link_rate_bps, target)
+        plan = network_of(_fabric(link_rate_bps, hops), link_rate_bps, target)
         with EmulatedNetwork(plan) as network:
             print(json.dumps(asdict(asyncio.run(_measure(network, link_rate_bps)))))
     except EchelonError as error:
@@ -190,4 +185,4 @@ def main(target: str, link_rate_bps: float) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], float(sys.argv[2])))
+    sys.exit(main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3])))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.experiments.calibration import Calibration, measure
 from controller.experiments.doctor import diagnose
-from controller.experiments.load import peak_forwardings
+from controller.experiments.load import longest_path, peak_forwardings
 from controller.model import Fabric
 from controller.model.errors import WorkFailed
 from controller.model.units import format_rate
@@ -59,20 +59,23 @@ def require_fit(predictions: Sequence[Prediction], fabric: Fabric, target: str) 
 
     Takes about eight seconds. Raises WorkFailed with the first reason why the run would mean nothing.
     """
-    offered = max(
-        (peak_forwardings(one.scenario.workload, one.played, fabric) for one in predictions),
-        default=0.0,
-    )
-    return [preflight(target, fabric.host_rate, offered).sentence()]
+    plays = [(one.scenario.workload, one.played, fabric) for one in predictions]
+    hops = [longest_path(*play) for play in plays]
+    offered = [peak_forwardings(*play) for play in plays]
+    found = preflight(target, fabric.host_rate, max(1, *hops), max(offered))
+    return [found.sentence()]
 
 
 def preflight(
     target: str,
     link_rate_bps: float,
+    hops: int,
     offered_per_s: float,
-    measure: Callable[[str, float], Calibration] = measure,
+    measure: Callable[[str, float, int], Calibration] = measure,
 ) -> Preflight:
     """Admit a run whose switches must forward `offered_per_s` frames a second (`load.peak_forwardings`).
+
+    `hops`: switches in a row that its flows cross at most.
 
     Takes about eight seconds. Raises WorkFailed with the first reason why the run would mean nothing.
     """
@@ -81,7 +84,7 @@ def preflight(
             raise WorkFailed(f"{finding.name}: {finding.says}; {finding.remedy}")
     reason = ""
     for _ in range(ATTEMPTS):
-        found = Preflight(measure(target, link_rate_bps), offered_per_s)
+        found = Preflight(measure(target, link_rate_bps, hops), offered_per_s)
         reason = _why_not(found)
         if not reason:
             return found

@@ -23,9 +23,9 @@ def healthy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "diagnose", list)
 
 
-def measured(**figures: float) -> Callable[[str, float], Calibration]:
+def measured(**figures: float) -> Callable[[str, float, int], Calibration]:
     usual = {"forwardings_per_s": 50_000.0, "top_class_share": 0.99, "port_use": 1.0}
-    return lambda target, rate: Calibration(target, rate, **(usual | figures))
+    return lambda target, rate, hops: Calibration(target, rate, hops, **(usual | figures))
 
 
 def test_one_flow_inside_a_leaf_asks_for_its_frames_and_acknowledgements_once() -> None:
@@ -46,7 +46,7 @@ def test_two_senders_into_one_receiver_ask_for_no_more_than_its_link() -> None:
 
 
 def test_a_run_that_fits_is_admitted_with_the_figures() -> None:
-    found = preflight("embedded", 4e7, 25_000.0, measured())
+    found = preflight("embedded", 4e7, 3, 25_000.0, measured())
     assert found.as_json()["load"] == 0.5
     assert "25,000 frames/s" in found.sentence()
     assert "99.0% of a full 40mbit port" in found.sentence()
@@ -70,7 +70,7 @@ def test_a_run_that_would_mean_nothing_is_refused_with_the_figures(
     figures: dict[str, float], reason: str
 ) -> None:
     with pytest.raises(WorkFailed, match=reason):
-        preflight("embedded", 4e7, 20_000.0, measured(**figures))
+        preflight("embedded", 4e7, 3, 20_000.0, measured(**figures))
 
 
 def test_a_machine_that_was_busy_for_a_moment_is_measured_again() -> None:
@@ -78,8 +78,9 @@ def test_a_machine_that_was_busy_for_a_moment_is_measured_again() -> None:
     found = preflight(
         "embedded",
         4e7,
+        3,
         1.0,
-        lambda target, rate: measured(top_class_share=next(answers))(target, rate),
+        lambda *asked: measured(top_class_share=next(answers))(*asked),
     )
     assert found.calibration.top_class_share == 0.99
 
@@ -90,7 +91,7 @@ def test_what_the_machine_lacks_is_the_reason_before_anything_is_measured(
     lacking = Finding("tc htb", False, "not in this kernel", "modprobe sch_htb", blocks=True)
     monkeypatch.setattr(module, "diagnose", lambda: [lacking])
     with pytest.raises(WorkFailed, match="tc htb: not in this kernel; modprobe sch_htb"):
-        preflight("embedded", 4e7, 1.0)
+        preflight("embedded", 4e7, 3, 1.0)
 
 
 def test_the_doctor_gives_a_remedy_for_all_that_blocks() -> None:
@@ -110,7 +111,7 @@ def test_calibration_measures_real_switches(
     target: str, rate: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ECHELON_INSTANCE", "tcal")
-    found = measure(target, rate)
+    found = measure(target, rate, 2)
     assert found.forwardings_per_s > rate / 8 / 1514
     assert found.top_class_share > 0.5
     assert found.port_use > 0.5
