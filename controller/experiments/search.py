@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from controller.experiments.inputs import Problem
 from controller.model.fabric import Fabric
 from controller.model.job import Workload
-from controller.scheduling.echelon_search import Adopted, FixedOrder, Found, Outcome, search
-from controller.scheduling.policy import Policy
+from controller.scheduling.echelon_search import Adopted, FixedOrder, Found, search
 from controller.scheduling.registry import POLICIES
 from controller.simulator.alone import alone_times
-from controller.simulator.simulate import plans_of, simulate
+from controller.simulator.player import player
+from controller.simulator.simulate import plans_of
 
 BUDGET = 200
 "Plays beyond those of the baselines."
@@ -34,11 +34,6 @@ def searched(
     seed: int = 0,
 ) -> Found:
     """Search with the simulator as the player; the cost is the mean slowdown under `model`."""
-    alone = alone_times(workload, fabric)
-
-    def player(policy: Policy) -> Outcome:
-        result = simulate(workload, fabric, policy, model, records=False)
-        return Outcome(result.mean_slowdown(alone), result.slowdowns(alone))
-
+    plays = player(workload, fabric, alone_times(workload, fabric), model)
     items = {plan.job.name: len(plan.group_names) for plan in plans_of(workload, fabric)}
-    return search(player, [POLICIES[name]() for name in baselines], items, budget, seed)
+    return search(plays, [POLICIES[name]() for name in baselines], items, budget, seed)

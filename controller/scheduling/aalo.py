@@ -42,7 +42,7 @@ class Aalo:
 def _queue(sent: Floats) -> Ints:
     limits = FIRST * FACTOR ** np.arange(QUEUES - 1)
     # A coflow that has reached its limit but for rounding has reached it.
-    out: Ints = np.searchsorted(limits, sent * (1 + 1e-12), side="right")
+    out: Ints = np.searchsorted(limits, sent * (1 + 1e-9), side="right")
     return out
 
 
