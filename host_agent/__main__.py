@@ -52,6 +52,7 @@ def _pin_sysctls() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
+    pinned = ", ".join(f"{name}={value}" for name, value in kernel.PINNED_SYSCTLS.items())
     parser = argparse.ArgumentParser(prog="python -m host_agent", description=__doc__)
     parser.add_argument("--host", required=True, help="name of this host in the fabric: h1")
     parser.add_argument(
@@ -60,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--pin-sysctls",
         action="store_true",
-        help="set tcp_slow_start_after_idle=0 and tcp_no_metrics_save=1 in this namespace",
+        help=f"in this host's own network namespace, set {pinned}",
     )
     parser.add_argument("--nice", type=int, default=0, help="scheduling priority, as of nice(1)")
     return parser

@@ -181,8 +181,9 @@ class Scenario:
         """Compiles what the policy compiles on first use, before time counts."""
         builder = StateBuilder(self._fabric)
         slots = [
-            builder.start(builder.add_job(plan), row, 0, 0.0)
+            builder.start(handle, row, 0, 0.0)
             for plan in self.job_plans()
+            for handle in [builder.add_job(plan)]
             for row in range(min(2, len(plan.job.flows)))
         ]
         if any(slot != LOCAL for slot in slots):
