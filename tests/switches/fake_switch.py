@@ -23,6 +23,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         "(kind, entity) of every update that took."
         self.entries: dict[bytes, Any] = {}
         self.packet_outs: list[Any] = []
+        self.digest_acks: list[int] = []
         self.refuse_pipeline = False
         self._config: Any = None
         self._streams: list[asyncio.Queue[Any]] = []
@@ -57,6 +58,8 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
                     await replies.put(reply)
                 elif request.HasField("packet"):
                     self.packet_outs.append(request.packet)
+                elif request.HasField("digest_ack"):
+                    self.digest_acks.append(request.digest_ack.list_id)
 
         reader = asyncio.create_task(read())
         try:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
+import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from ipaddress import ip_address
 
 import pytest
-from finsy.proto import p4r
+from finsy import P4Schema
+from finsy.proto import p4d, p4r, rpc_code
 
 from controller.model.errors import WorkFailed
 from controller.model.fabrics import parse_topology
@@ -23,9 +26,19 @@ from topologies.layout import network_of
 
 
 def table_id(name: str) -> int:
-    from finsy import P4Schema
-
     return P4Schema(driver_module.PIPELINE[0]).tables[name].id
+
+
+def digest_id(name: str) -> int:
+    return P4Schema(driver_module.PIPELINE[0]).digests[name].id
+
+
+async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait until something becomes true, and fail if it does not."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
@@ -199,11 +212,7 @@ async def test_a_switch_that_restarts_gets_everything_again(
         await fakes["s1"].stop()
         again = FakeSwitch()
         await again.start(address)
-        for _ in range(200):
-            if set(again.entries) == wanted:
-                break
-            await _sleep(0.1)
-        assert set(again.entries) == wanted
+        await eventually(lambda: set(again.entries) == wanted)
         await again.stop()
 
 
@@ -220,10 +229,7 @@ async def test_neighbours_are_answered_where_the_question_came_from() -> None:
         await fakes["s1"].send(
             p4r.StreamMessageResponse(packet=p4r.PacketIn(payload=frame, metadata=metadata))
         )
-        for _ in range(100):
-            if fakes["s1"].packet_outs:
-                break
-            await _sleep(0.02)
+        await eventually(lambda: bool(fakes["s1"].packet_outs))
         (answer,) = fakes["s1"].packet_outs
         assert answer.payload[:6] == mac
         assert struct.unpack("!H", answer.payload[20:22]) == (2,)
@@ -262,7 +268,48 @@ async def test_a_refused_pipeline_is_told_with_the_switchs_own_reason() -> None:
             await FabricDriver(network).start()
 
 
-async def _sleep(seconds: float) -> None:
-    import asyncio
+async def test_an_unmet_flow_is_reported_with_its_edge_and_the_digest_is_acknowledged() -> None:
+    async with leaf_spine() as (network, fakes):
+        met: list[tuple[str, FlowKey, int]] = []
+        driver = FabricDriver(network, on_unknown_flow=lambda *flow: met.append(flow))
+        await driver.start()
+        values = [0xFFFF0A000001, 0xFFFF0A000003, 6, 4000, 5001, 1, 1]
+        sample = p4d.P4Data()
+        for value in values:
+            member = sample.struct.members.add()
+            member.bitstring = value.to_bytes((value.bit_length() + 7) // 8, "big")
+        digest = p4r.DigestList(digest_id=digest_id("flow_digest_t"), list_id=7, data=[sample])
+        await fakes["s2"].send(p4r.StreamMessageResponse(digest=digest))
+        await eventually(lambda: bool(fakes["s2"].digest_acks))
+        await driver.stop()
+    assert met == [("s2", FlowKey("10.0.0.1", "10.0.0.3", 6, 4000, 5001), 1)]
+    assert fakes["s2"].digest_acks == [7]
 
-    await asyncio.sleep(seconds)
+
+async def test_a_controller_whose_switch_was_taken_over_says_so_and_leaves_it_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with leaf_spine() as (network, fakes), driving(network) as driver:
+        taken = p4r.MasterArbitrationUpdate(device_id=1)
+        taken.election_id.high = 1 << 40
+        taken.status.code = rpc_code.ALREADY_EXISTS
+        await fakes["s1"].send(p4r.StreamMessageResponse(arbitration=taken))
+        await eventually(lambda: "s1: another controller has taken over" in caplog.text)
+        assert await driver.set_flows([rule(network, "h3", "h4")]) == []  # s2 alone is concerned
+
+
+async def test_many_rules_at_once_take_and_go_in_batches() -> None:
+    async with leaf_spine() as (network, fakes), driving(network) as driver:
+        rules = [rule(network, "h1", "h3", port=1000 + k) for k in range(1200)]
+        assert await driver.set_flows(rules) == []
+        assert len(fakes["s1"].table(table_id("flow_policy"))) == 1200
+        assert await driver.set_flows([one.key for one in rules]) == []
+        assert not fakes["s1"].table(table_id("flow_policy"))
+
+
+async def test_a_rule_for_workers_on_one_host_needs_no_switch() -> None:
+    async with leaf_spine() as (network, fakes), driving(network) as driver:
+        for fake in fakes.values():
+            fake.log.clear()
+        assert await driver.set_flows([replace(rule(network, "h1", "h3"), path=())]) == []
+        assert not any(fake.log for fake in fakes.values())
