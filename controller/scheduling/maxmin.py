@@ -46,7 +46,6 @@ def fill_classes(
 ) -> Floats:
     """`priority_max_min` over plain arrays; `order` lists the rows, highest class first."""
     rate = np.zeros(len(order))
-    copies = np.ones(len(order), np.int64)
     residual = capacity.copy()
     place = np.full(len(capacity), -1, np.int64)
     first = 0
@@ -56,7 +55,6 @@ def fill_classes(
             last += 1
         fill_one_class(
             order[first:last],
-            copies,
             path_start,
             path_links,
             capacity,
@@ -72,7 +70,6 @@ def fill_classes(
 @compiled
 def fill_one_class(
     members: Ints,
-    copies: Ints,
     path_start: Ints,
     path_links: Ints,
     capacity: Floats,
@@ -81,21 +78,18 @@ def fill_one_class(
     place: Ints,
     rate: Floats,
 ) -> None:
-    """Max-min among `members` on `residual`, which is lowered; `place` is -1 before and after.
-
-    A member stands for copies[row] equal flows; its rate is that of one of them.
-    """
+    """Max-min among `members` on `residual`, which is lowered; `place` is -1 before and after."""
     used, start, flows_on = _flows_by_link(members, path_start, path_links, place)
-    count = np.zeros(len(used), np.int64)
+    count = np.empty(len(used), np.int64)
     share = np.empty(len(used))
     heap = np.arange(len(used))
     for i in range(len(used)):
-        for k in range(start[i], start[i + 1]):
-            count[i] += copies[flows_on[k]]
+        count[i] = start[i + 1] - start[i]
         share[i] = residual[used[i]] / count[i]
     for i in range(len(used) // 2 - 1, -1, -1):
         _sift_down(heap, share, i, len(used))
-    capped = members[np.argsort(pace[members], kind="mergesort")]
+    capped = members[pace[members] < np.inf]
+    capped = capped[np.argsort(pace[capped], kind="mergesort")]
     settled = np.zeros(len(rate), np.bool_)
     next_capped = 0
     size = len(used)
@@ -113,15 +107,15 @@ def fill_one_class(
             continue
         while next_capped < len(capped) and settled[capped[next_capped]]:
             next_capped += 1
-        if pace[capped[next_capped]] <= now:
+        if next_capped < len(capped) and pace[capped[next_capped]] <= now:
             row = capped[next_capped]
-            _settle(row, pace[row], copies, path_start, path_links, residual, place, count, rate)
+            _settle(row, pace[row], path_start, path_links, residual, place, count, rate)
             settled[row] = True
             continue
         for k in range(start[link], start[link + 1]):
             row = flows_on[k]
             if not settled[row]:
-                _settle(row, now, copies, path_start, path_links, residual, place, count, rate)
+                _settle(row, now, path_start, path_links, residual, place, count, rate)
                 settled[row] = True
         residual[used[link]] = 0.0
     for row in members:
@@ -137,7 +131,6 @@ def fill_one_class(
 def _settle(
     row: int,
     value: float,
-    copies: Ints,
     path_start: Ints,
     path_links: Ints,
     residual: Floats,
@@ -147,8 +140,8 @@ def _settle(
 ) -> None:
     rate[row] = value
     for e in range(path_start[row], path_start[row + 1]):
-        residual[path_links[e]] -= value * copies[row]
-        count[place[path_links[e]]] -= copies[row]
+        residual[path_links[e]] -= value
+        count[place[path_links[e]]] -= 1
 
 
 @compiled

@@ -64,8 +64,9 @@ def play_coflows(
     capacity = np.array(fabric.capacities())
     if policy == "fair":
         start = arrival[job_of]
+        (outs, src), (ins, dst) = (np.unique(ends, return_inverse=True) for ends in (src, dst))
         finish, all_finished = fair_kernels.play(
-            arrival[owner], first, src, dst, size, capacity, INSTANT
+            arrival[owner], first, src, dst, size, capacity[outs], capacity[ins], INSTANT
         )
     else:
         weight = np.array([1.0 if policy == "varys" else plan.weight for plan in plans])

@@ -1,17 +1,20 @@
 """Released flows on one big switch under max-min fairness, played in one compiled loop.
 
-Flows between the same two ports have the same rate at every moment, so they are one *pair*: how far
-each has come is one number a pair (`served`), and the next to finish is the top of a heap. An event
-costs O(pairs), however many flows there are.
+Flows between the same two ports have the same rate at every moment, so they are one *pair*, a cell
+of a matrix of ports: how far each has come is one number a pair (`served`), and the next to finish
+is the top of a heap. An event costs O(ports^2), however many flows there are.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.scheduling.kernels import compiled
-from controller.scheduling.maxmin import fill_one_class
 from controller.scheduling.policy import Floats, Ints
+
+Cells = NDArray[np.float64]
+"(senders, receivers) numbers."
 
 
 @compiled
@@ -21,89 +24,108 @@ def play(
     src: Ints,
     dst: Ints,
     size: Floats,
-    capacity: Floats,
+    out_rate: Floats,
+    in_rate: Floats,
     instant: float,
 ) -> tuple[Floats, bool]:
     """Finish of every flow in seconds, and whether all finished.
 
     Batch g, in order of release, has flows first[g] .. first[g + 1] - 1; flow f moves size[f] bits
-    over the links src[f] and dst[f] of `capacity` bit/s. Events closer than `instant` (relative, at
-    least to a second) are one.
+    from port src[f] to port dst[f], which send and receive at `out_rate` and `in_rate` bit/s.
+    Events closer than `instant` (relative, at least to a second) are one.
     """
-    pair, path_links, heap_start = _pairs(src, dst, len(capacity))
-    pairs, flows = len(heap_start) - 1, len(size)
-    path_start = np.arange(0, 2 * pairs + 1, 2)
+    senders, receivers, flows = len(out_rate), len(in_rate), len(size)
+    start = np.zeros(senders * receivers + 1, np.int64)  # where each pair's heap starts
+    for f in range(flows):
+        start[src[f] * receivers + dst[f] + 1] += 1
+    start = np.cumsum(start)
     heap, level = np.empty(flows, np.int64), np.empty(flows)  # level: `served` at which it ends
-    waiting = np.zeros(pairs, np.int64)
-    served, rate = np.zeros(pairs), np.zeros(pairs)
-    no_pace, place = np.full(pairs, np.inf), np.full(len(capacity), -1, np.int64)
-    active, is_active = np.empty(pairs, np.int64), np.zeros(pairs, np.bool_)
+    waiting = np.zeros((senders, receivers), np.int64)
+    served, rate = np.zeros((senders, receivers)), np.zeros((senders, receivers))
+    top = np.full((senders, receivers), np.inf)  # least level of the pair
     finish = np.full(flows, np.inf)
-    count, coming, now = 0, 0, 0.0
-    while count or coming < len(release):
-        if not count:
+    left, coming, now = 0, 0, 0.0
+    while left or coming < len(release):
+        if not left:
             now = max(now, release[coming])
         limit = now + instant * max(1.0, now)
         while coming < len(release) and release[coming] <= limit:
             for f in range(first[coming], first[coming + 1]):
-                p = pair[f]
-                level[f] = served[p] + size[f]
-                _push(heap[heap_start[p] : heap_start[p + 1]], waiting[p], f, level)
-                waiting[p] += 1
-                if not is_active[p]:
-                    is_active[p] = True
-                    active[count] = p
-                    count += 1
+                a, b = src[f], dst[f]
+                pair = a * receivers + b
+                level[f] = served[a, b] + size[f]
+                _push(heap[start[pair] : start[pair + 1]], waiting[a, b], f, level)
+                waiting[a, b] += 1
+                top[a, b] = level[heap[start[pair]]]
+                left += 1
             coming += 1
-        members = active[:count]
-        residual = capacity.copy()
-        fill_one_class(
-            members, waiting, path_start, path_links, capacity, no_pace, residual, place, rate
-        )
-        then = np.inf if coming == len(release) else release[coming]
-        for p in members:
-            if rate[p] > 0.0:
-                then = min(then, now + (level[heap[heap_start[p]]] - served[p]) / rate[p])
+        share(waiting, out_rate, in_rate, rate)
+        step = np.inf
+        for a in range(senders):
+            for b in range(receivers):
+                if rate[a, b] > 0.0:
+                    step = min(step, (top[a, b] - served[a, b]) / rate[a, b])
+        then = now + step
+        if coming < len(release):
+            then = min(then, release[coming])
         if then == np.inf:
             return finish, False
-        limit = then + instant * max(1.0, then)
-        still = 0
-        for p in members:
-            mine = heap[heap_start[p] : heap_start[p + 1]]
-            while waiting[p] and rate[p] > 0.0:
-                f = mine[0]
-                if now + (level[f] - served[p]) / rate[p] > limit:
-                    break
-                finish[f] = then
-                waiting[p] -= 1
-                _pop(mine, waiting[p], level)
-            served[p] += rate[p] * (then - now)
-            if waiting[p]:
-                active[still] = p
-                still += 1
-            else:
-                is_active[p] = False
-                served[p] = 0.0
-        count, now = still, then
+        span = then + instant * max(1.0, then) - now
+        for a in range(senders):
+            for b in range(receivers):
+                if rate[a, b] > 0.0:
+                    if top[a, b] <= served[a, b] + rate[a, b] * span:
+                        pair = a * receivers + b
+                        mine = heap[start[pair] : start[pair + 1]]
+                        while waiting[a, b] and level[mine[0]] <= served[a, b] + rate[a, b] * span:
+                            finish[mine[0]] = then
+                            waiting[a, b] -= 1
+                            left -= 1
+                            _pop(mine, waiting[a, b], level)
+                        top[a, b] = level[mine[0]] if waiting[a, b] else np.inf
+                    served[a, b] += rate[a, b] * (then - now)
+                    if not waiting[a, b]:
+                        served[a, b] = 0.0
+        now = then
     return finish, True
 
 
 @compiled
-def _pairs(src: Ints, dst: Ints, links: int) -> tuple[Ints, Ints, Ints]:
-    """Each flow's pair, the two links of every pair, and where the pairs' heaps start."""
-    number = np.full((links, links), -1, np.int32)
-    pair = np.empty(len(src), np.int64)
-    path_links = np.empty(2 * len(src), np.int64)
-    start = np.zeros(len(src) + 1, np.int64)
-    pairs = 0
-    for f in range(len(src)):
-        if number[src[f], dst[f]] < 0:
-            number[src[f], dst[f]] = pairs
-            path_links[2 * pairs], path_links[2 * pairs + 1] = src[f], dst[f]
-            pairs += 1
-        pair[f] = number[src[f], dst[f]]
-        start[pair[f] + 1] += 1
-    return pair, path_links[: 2 * pairs].copy(), np.cumsum(start[: pairs + 1])
+def share(waiting: Ints, out_rate: Floats, in_rate: Floats, rate: Cells) -> None:
+    """Max-min rate of one flow of every pair, written to `rate`; `waiting` flows in each.
+
+    Progressive filling (see `scheduling.maxmin`), port by port.
+    """
+    senders, receivers = rate.shape
+    residual = np.concatenate((out_rate, in_rate))
+    users = np.zeros(senders + receivers, np.int64)
+    for a in range(senders):
+        for b in range(receivers):
+            rate[a, b] = -1.0 if waiting[a, b] else 0.0
+            users[a] += waiting[a, b]
+            users[senders + b] += waiting[a, b]
+    while True:
+        port, least = -1, np.inf
+        for i in range(senders + receivers):
+            if users[i] and residual[i] < least * users[i]:
+                port, least = i, residual[i] / users[i]
+        if port < 0:
+            break
+        least = max(least, 0.0)
+        if port < senders:
+            for b in range(receivers):
+                if rate[port, b] < 0.0:
+                    rate[port, b] = least
+                    residual[senders + b] -= least * waiting[port, b]
+                    users[senders + b] -= waiting[port, b]
+        else:
+            b = port - senders
+            for a in range(senders):
+                if rate[a, b] < 0.0:
+                    rate[a, b] = least
+                    residual[a] -= least * waiting[a, b]
+                    users[a] -= waiting[a, b]
+        users[port] = 0
 
 
 @compiled
