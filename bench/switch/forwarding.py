@@ -1,0 +1,187 @@
+"""Frames a second, CPU a frame, the highest rate without loss, and the delay of a lone frame."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import statistics
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bench.switch.controller import DPORT, DST, SRC, UDP, flow, route
+from bench.switch.network import add_veth, compiled, delete_veth, generate, received
+from bench.switch.report import Row, at_least, at_most
+from bench.switch.targets import Bare, Bmv2, Embedded, Forwarder, P4Switch, cpu_seconds
+
+FLOWS = 1000
+ALLOWED_LOSS = 10 / 1e6
+
+
+def prepared(switch: P4Switch) -> P4Switch:
+    """With the routes and 1,000 flow_policy entries."""
+    controller = switch.controller()
+    controller.write([route(DST, 2), route(SRC, 1)])
+    controller.write([flow(i, i % 8) for i in range(FLOWS)])
+    controller.close()
+    return switch
+
+
+TARGETS: dict[str, Callable[[], Forwarder]] = {
+    "ours": lambda: prepared(Embedded()),
+    "bare": Bare,
+    "bmv2": lambda: prepared(Bmv2()),
+}
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """One measurement flat out."""
+
+    frames_per_s: float
+    cpu_ns: float
+    """CPU time of the forwarder for each frame that left it."""
+    offered_per_s: float
+
+
+def settled(interface: str) -> int:
+    """Its received frames once they no longer grow."""
+    count = received(interface)
+    while True:
+        time.sleep(0.05)
+        if (now := received(interface)) == count:
+            return count
+        count = now
+
+
+def flat_out(forwarder: Forwarder, octets: int, seconds: float) -> Throughput:
+    """What arrives while the generator sends as fast as it can."""
+    before, cpu = received("out0"), cpu_seconds(forwarder.process)
+    sent, took = generate("gen0", octets, FLOWS, seconds)
+    after = received("out0")
+    used = cpu_seconds(forwarder.process) - cpu
+    frames = max(1, after - before)
+    return Throughput(frames / took, used / frames * 1e9, sent / took)
+
+
+def best_of(kind: str, octets: int, repeats: int, seconds: float) -> list[Throughput]:
+    forwarder = TARGETS[kind]()
+    try:
+        flat_out(forwarder, octets, 0.3)
+        return [flat_out(forwarder, octets, seconds) for _ in range(repeats)]
+    finally:
+        forwarder.close()
+
+
+def loses(octets: int, rate: float, frames: int) -> float:
+    """The share lost of a paced stream."""
+    before = settled("out0")
+    sent, took = generate("gen0", octets, FLOWS, frames / rate, rate)
+    if sent < 0.98 * rate * took:
+        return 1.0  # the generator itself cannot
+    return max(0, sent - (settled("out0") - before)) / sent
+
+
+def no_loss_rate(kind: str, octets: int, highest: float, frames: int) -> float:
+    """The highest rate, to 3 %, that loses at most 10 of 10^6 in one of three attempts.
+
+    The search plays a second at each rate; what it finds must then hold for `frames` frames or 10 s.
+    """
+    forwarder = TARGETS[kind]()
+
+    def holds(rate: float, count: float) -> bool:
+        return any(loses(octets, rate, int(count)) <= ALLOWED_LOSS for _ in range(3))
+
+    try:
+        low, high = highest / 8, highest
+        while not holds(low, low):
+            low, high = low / 2, low
+        while high / low > 1.03:
+            middle = (low * high) ** 0.5
+            low, high = (middle, high) if holds(middle, middle) else (low, middle)
+        while not holds(low, min(frames, 10 * low)):
+            low /= 1.03
+        return low
+    finally:
+        forwarder.close()
+
+
+def first_frame(octets: int) -> bytes:
+    """A frame of flow 0, as generate.c makes it."""
+    head = struct.pack(
+        "!BBHHHBBH4s4s", 0x45, 0, octets - 14, 0, 0x4000, 64, UDP, 0,
+        ipaddress.IPv4Address(SRC).packed, ipaddress.IPv4Address(DST).packed,
+    )  # fmt: skip
+    total = sum(struct.unpack("!10H", head))
+    total = (total & 0xFFFF) + (total >> 16)
+    head = head[:10] + (~total & 0xFFFF).to_bytes(2, "big") + head[12:]
+    udp = struct.pack("!HHHH", 1, DPORT, octets - 34, 0)
+    ethernet = bytes.fromhex("020000000002" "020000000001" "0800")
+    return (ethernet + head + udp).ljust(octets, b"\0")
+
+
+def delays_us(kind: str, count: int) -> list[float]:
+    """Microseconds from sending a lone frame to receiving it, sorted."""
+    frame = first_frame(64).hex()
+    forwarder = TARGETS[kind]()
+    try:
+        core = "1" if (os.cpu_count() or 1) > 1 else "0"
+        command = ["taskset", "-c", core, compiled("latency"), "gen0", "out0", frame, str(count)]
+        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        came = sorted(int(line) / 1000 for line in lines if int(line) >= 0)
+        if len(came) < 0.9 * count:
+            raise RuntimeError(f"{forwarder.name}: {count - len(came)} of {count} frames did not come back")
+        return came
+    finally:
+        forwarder.close()
+
+
+def percentile(values: list[float], share: float) -> float:
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def measure(seconds: float, repeats: int, frames: int) -> Iterator[Row]:
+    """All rows of this part."""
+    add_veth("gen0", "sw1")
+    add_veth("out0", "sw2")
+    kinds = ["ours", "bare"] + (["bmv2"] if Bmv2.installed() else [])
+    try:
+        fastest: dict[str, float] = {}
+        for octets in (64, 1400):
+            runs: dict[str, list[Throughput]] = {kind: [] for kind in kinds}
+            for _ in range(repeats):  # side by side: what disturbs one disturbs the other
+                for kind in kinds:
+                    runs[kind] += best_of(kind, octets, 1, seconds)
+            fps = {kind: max(t.frames_per_s for t in runs[kind]) for kind in kinds}
+            cpu = {kind: statistics.median(t.cpu_ns for t in runs[kind]) for kind in kinds}
+            fastest = fastest or fps
+            yield at_least(
+                f"forwarding, {octets} B", fps["ours"], fps["bare"], Bare.name, "frames/s", 0.9
+            )
+            yield at_least(
+                f"forwarding, {octets} B", fps["ours"], fps.get("bmv2"), Bmv2.name, "frames/s", 6
+            )
+            yield at_most(
+                f"CPU a frame, {octets} B", cpu["ours"], cpu["bare"], Bare.name, "ns", 2
+            )
+        rates = {k: no_loss_rate(k, 64, fastest[k] * 1.1, frames) for k in kinds if k != "bare"}
+        yield at_least(
+            "no-loss rate, 64 B", rates["ours"], rates.get("bmv2"), Bmv2.name, "frames/s", 5
+        )
+        delays = {kind: delays_us(kind, 2000) for kind in kinds}
+        theirs = percentile(delays["bmv2"], 0.5) if "bmv2" in delays else None
+        yield at_most(
+            "delay, p99 against p50", percentile(delays["ours"], 0.99), theirs, Bmv2.name, "us", 1
+        )
+        yield Row(
+            "delay, p50", percentile(delays["ours"], 0.5), percentile(delays["bare"], 0.5),
+            Bare.name, "us", percentile(delays["ours"], 0.5) / percentile(delays["bare"], 0.5),
+            "-", None,
+        )  # fmt: skip
+    finally:
+        for name in ("gen0", "out0"):
+            delete_veth(name)
+
+
