@@ -188,7 +188,10 @@ class Scenario:
         ]
         if any(slot != LOCAL for slot in slots):
             state = builder.state(0.0)
-            cut_classes(state, make_policy(self.policy).decide(state))
+            decision = make_policy(self.policy).decide(state)
+            cut_classes(state, decision)
+            decision.rank = np.arange(state.flows)
+            cut_classes(state, decision, classes=1)  # as when there are more ranks than classes
 
     async def _hand_out_plans(self, coordinator: Coordinator) -> None:
         endpoints = {}
