@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from typing import Any
+
+import grpc
+from finsy.proto import p4r_grpc
 
 from bench.switch.controller import Controller, flow, ready
 from bench.switch.network import add_veth, delete_veth
@@ -63,17 +67,22 @@ def one_by_one(controller: Controller, requests: list[Any]) -> float:
     return len(requests) / (time.monotonic() - start)
 
 
-def outstanding(controller: Controller, requests: list[Any], window: int = 32) -> float:
-    """Writes a second with `window` of them unanswered."""
-    start = time.monotonic()
-    pending: list[Any] = []
-    for request in requests:
-        if len(pending) == window:
-            pending.pop(0).result()
-        pending.append(controller.stub.Write.future(request, timeout=30))
-    for each in pending:
-        each.result()
-    return len(requests) / (time.monotonic() - start)
+def outstanding(address: str, requests: list[Any], window: int = 32) -> float:
+    """Writes a second with `window` of them unanswered (asyncio: the cheapest client there is)."""
+
+    async def worker(stub: Any, todo: Iterator[Any]) -> None:
+        for request in todo:
+            await stub.Write(request, timeout=30)
+
+    async def play() -> float:
+        async with grpc.aio.insecure_channel(address) as channel:
+            stub = p4r_grpc.P4RuntimeStub(channel)
+            todo = iter(requests)
+            start = time.monotonic()
+            await asyncio.gather(*(worker(stub, todo) for _ in range(window)))
+            return len(requests) / (time.monotonic() - start)
+
+    return asyncio.run(play())
 
 
 def speeds(switch: P4Switch) -> dict[str, float]:
@@ -89,7 +98,7 @@ def speeds(switch: P4Switch) -> dict[str, float]:
 
     result = {"single": one_by_one(controller, requests([[e] for e in singles], "INSERT"))}
     one_by_one(controller, requests([singles], "DELETE"))
-    result["window"] = outstanding(controller, requests([[e] for e in many], "INSERT"))
+    result["window"] = outstanding(switch.address, requests([[e] for e in many], "INSERT"))
     one_by_one(controller, requests([many], "DELETE"))
     result["batch"] = 1000 * one_by_one(controller, requests(batches, "INSERT"))
     controller.close()
@@ -131,8 +140,9 @@ def measure(repeats: int) -> Iterator[Row]:
             EmptyHandler.name, "1/s", 0.8,
         )  # fmt: skip
         yield floor(
-            "table writes, 32 outstanding", ours["window"], "1/s", 5000, theirs.get("window"), peer
-        )
+            "table writes, 32 outstanding", ours["window"], "1/s", 5000,
+            empty["window"], EmptyHandler.name,
+        )  # fmt: skip
         yield floor(
             "table writes, batches of 1,000", ours["batch"], "1/s", 50000, theirs.get("batch"), peer
         )
