@@ -249,6 +249,8 @@ class Layout:
             header = self.types[item["header_type"]]
             self.members.append(f"struct {header.tag} {code};")
             found = Header(f"H->{code}", header, bool(item["metadata"]))
+            if header.bits % 8 and not found.metadata:
+                raise unsupported(f"header {item['name']} of {header.bits} bits (not whole bytes)", item)
             self.headers[item["name"]] = found
             if found.metadata:
                 self.metadata.append(found)

@@ -125,7 +125,20 @@ void events_packet_in(struct runtime *, const uint8_t *, uint32_t);
 void events_port(struct runtime *, unsigned port, bool up);
 void events_forget(struct runtime *, int list, const uint8_t *sample, uint32_t len);
 
-/* tables.c */
+/* meter.c: (configured, cir, cburst, pir, pburst), read or written where the pointer is not NULL. */
+int meter_access(struct meter *, uint64_t *read, const uint64_t *write);
+
+/* thread.c */
+void pause_packets(struct runtime *);            /* returns when no round is running; none starts until resumed */
+void resume_packets(struct runtime *);
+void wake_packets(struct runtime *);
+void enter_round(struct runtime *);
+void leave_round(struct runtime *);
+void take_injected(struct runtime *);
+void run_input(struct runtime *);
+void sw_stop(struct runtime *);
+
+/* state.c */
 struct state *state_new(struct runtime *, const struct program *, void *library);
 void state_free(struct state *);
 #endif

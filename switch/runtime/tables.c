@@ -1,4 +1,4 @@
-/* Match tables, action profiles and parser value sets.
+/* Match tables: how a packet finds its entry, and how entries come and go.
  *
  * Every table is a list of *tuples* (Srinivasan's tuple space search): the entries that share a mask live in one hash
  * table over the masked key. An exact table has one tuple, an lpm table one per prefix length, a ternary table one per
@@ -9,52 +9,13 @@
  * The packet thread reads without locks. Slots are open-addressed pointers; a delete leaves a tombstone; growth
  * builds a new slot array and publishes it. Old memory goes through rcu_free.
  *
- * The control plane sees keys as `dataplane.py` documents them. Inside, an entry stores value, mask and high (for
- * ranges), each key_bytes long, and then the control plane's own bytes, so that they can be given back unchanged. */
-#include "runtime.h"
-#include "bits.h"
-
-struct slots {
-    uint32_t mask;                               /* capacity - 1 */
-    struct { uint32_t hash; struct entry *_Atomic entry; } slot[];
-};
-
-struct tuple {
-    struct tuple *_Atomic next;
-    int64_t urgency;                             /* of its most urgent entry ever, since it was last empty */
-    struct slots *_Atomic slots;
-    uint32_t entries, used;                      /* used counts tombstones too */
-    uint32_t words;
-    uint64_t mask[];                             /* key_words */
-};
-
-struct table {
-    const struct table_spec *spec;
-    struct runtime *rt;
-    uint32_t id, words, key_bytes, input_bytes;
-    bool exact, ranges;
-    struct tuple *_Atomic tuples;
-    struct target *_Atomic fallback;             /* the default action */
-    struct entry **handles;
-    uint32_t *free_handles;
-    uint32_t handle_capacity, free_count, count;
-    uint64_t order;
-};
-
-struct member { uint32_t id, references; struct target *_Atomic target; };
-struct group_members { uint32_t count; struct member *list[]; };
-struct group { uint32_t id, references; struct group_members *_Atomic members; };
-
-/* Ids to pointers, for the control plane only. */
-struct map { uint32_t capacity, count, used; struct { uint32_t id; void *value; } *cells; };
-
-struct profile { const struct profile_spec *spec; struct map members, groups; };
-
-struct vset { uint32_t count, bytes; uint8_t data[]; };
+ * The control plane sees keys as `dataplane.py` documents them. An entry stores the masked value, and behind it the
+ * control plane's own bytes, so that they can be given back (and ranges be compared). */
+#include "tables.h"
 
 static struct entry TOMBSTONE;
 
-/* -- hashing ------------------------------------------------------------------------------------------------------- */
+/* -- hashing ----------------------------------------------------------------------------------------------------------- */
 
 static inline uint64_t mix(uint64_t a, uint64_t b) {
     u128 product = (u128)a * b;
@@ -73,13 +34,9 @@ static inline bool equal_masked(const uint64_t *key, const uint64_t *mask, const
     return difference == 0;
 }
 
-/* -- entries ----------------------------------------------------------------------------------------------------------- */
+/* -- lookup ------------------------------------------------------------------------------------------------------------ */
 
 static inline uint64_t *entry_value(struct entry *e) { return (uint64_t *)(void *)e->key; }
-static inline uint8_t *entry_high(const struct table *t, struct entry *e) { return e->key + t->words * 8; }
-static inline uint8_t *entry_input(const struct table *t, struct entry *e) {
-    return e->key + t->words * 8 * (t->ranges ? 2 : 1);
-}
 
 static bool in_ranges(const struct table *t, struct entry *e, const uint8_t *key) {
     const uint8_t *low = entry_input(t, e);
@@ -126,18 +83,7 @@ struct entry *table_lookup(struct table *t, const uint8_t *key, const struct pac
     return best;
 }
 
-const struct target *table_default(struct table *t) { return LOAD(t->fallback); }
-
-const struct target *resolve_target(const struct target *target, struct packet *p, int profile) {
-    if (target == NULL || target->kind == TARGET_ACTION) return target;
-    if (target->kind == TARGET_MEMBER) return LOAD(target->member->target);
-    struct group_members *m = LOAD(target->group->members);
-    uint64_t hash = p->sw->state->program->select(p, profile);
-    if (m->count == 0) return NULL;
-    return LOAD(m->list[hash % m->count]->target);
-}
-
-/* -- slots and tuples --------------------------------------------------------------------------------------------------- */
+/* -- slots and tuples -------------------------------------------------------------------------------------------------- */
 
 static struct slots *slots_new(uint32_t capacity) {
     struct slots *s = calloc(1, sizeof *s + capacity * sizeof s->slot[0]);
@@ -207,9 +153,7 @@ static void tuple_drop(struct table *t, struct tuple *gone) {
     rcu_free(t->rt, gone);
 }
 
-/* -- the control plane's keys ---------------------------------------------------------------------------------------------- */
-
-struct parsed { uint64_t *value, *mask; int64_t priority; };
+/* -- the control plane's keys ------------------------------------------------------------------------------------------ */
 
 static uint8_t top_mask(const struct key_spec *f) { return f->bits % 8 ? (uint8_t)((1u << f->bits % 8) - 1) : 0xff; }
 
@@ -263,100 +207,7 @@ static struct tuple *tuple_with(struct table *t, const uint64_t *mask) {
     return u;
 }
 
-/* -- targets ------------------------------------------------------------------------------------------------------------------ */
-
-static bool allowed(const struct action_spec *actions, uint32_t count, uint32_t id, uint32_t params) {
-    for (uint32_t i = 0; i < count; i++)
-        if (actions[i].id == id) return actions[i].params == params;
-    return false;
-}
-
-static uint32_t map_slot(const struct map *m, uint32_t id) {
-    uint32_t i = (uint32_t)(id * 2654435761u) & (m->capacity - 1);
-    while (m->cells[i].value && m->cells[i].id != id) i = (i + 1) & (m->capacity - 1);
-    return i;
-}
-static void *map_get(const struct map *m, uint32_t id) { return m->capacity ? m->cells[map_slot(m, id)].value : NULL; }
-static void map_put(struct map *m, uint32_t id, void *value) {
-    if (m->capacity < 2 * (m->count + 1)) {
-        struct map bigger = {.capacity = m->capacity ? m->capacity * 2 : 16};
-        bigger.cells = calloc(bigger.capacity, sizeof *bigger.cells);
-        for (uint32_t i = 0; i < m->capacity; i++)
-            if (m->cells[i].value) map_put(&bigger, m->cells[i].id, m->cells[i].value);
-        free(m->cells);
-        *m = bigger;
-    }
-    uint32_t i = map_slot(m, id);
-    if (!m->cells[i].value) m->count++;
-    m->cells[i].id = id;
-    m->cells[i].value = value;
-}
-static void map_remove(struct map *m, uint32_t id) {
-    if (!map_get(m, id)) return;
-    uint32_t hole = map_slot(m, id), i = hole;
-    m->count--;
-    for (;;) {                                   /* close the gap so that probes need no tombstones */
-        m->cells[hole].value = NULL;
-        for (;;) {
-            i = (i + 1) & (m->capacity - 1);
-            if (!m->cells[i].value) return;
-            uint32_t home = (uint32_t)(m->cells[i].id * 2654435761u) & (m->capacity - 1);
-            if (((i - home) & (m->capacity - 1)) >= ((i - hole) & (m->capacity - 1))) break;
-        }
-        m->cells[hole] = m->cells[i];
-        hole = i;
-    }
-}
-
-static struct target *action_target(uint32_t action, const uint8_t *params, uint32_t len) {
-    struct target *target = calloc(1, sizeof *target + len);
-    target->kind = TARGET_ACTION;
-    target->action = action;
-    target->params_len = len;
-    memcpy(target->params, params, len);
-    return target;
-}
-
-static int target_new(struct table *t, int kind, uint32_t id, const uint8_t *params, uint32_t len, struct target **out) {
-    struct state *s = t->rt->sw.state;
-    if (kind == TARGET_ACTION) {
-        if (t->spec->profile >= 0 || !allowed(t->spec->actions, t->spec->action_count, id, len)) return E_INVALID;
-        *out = action_target(id, params, len);
-        return OK;
-    }
-    if (t->spec->profile < 0) return E_INVALID;
-    struct profile *profile = &s->profiles[t->spec->profile];
-    void *found = map_get(kind == TARGET_MEMBER ? &profile->members : &profile->groups, id);
-    if (!found) return E_NOT_FOUND;
-    struct target *target = calloc(1, sizeof *target);
-    target->kind = (uint32_t)kind;
-    if (kind == TARGET_MEMBER) (target->member = found)->references++;
-    else (target->group = found)->references++;
-    *out = target;
-    return OK;
-}
-
-static void target_release(struct table *t, struct target *target) {
-    if (!target) return;
-    if (target->member) target->member->references--;
-    if (target->group) target->group->references--;
-    rcu_free(t->rt, target);
-}
-
-/* -- table calls (control lock held) ---------------------------------------------------------------------------------------------- */
-
-static struct table *table_at(struct runtime *rt, uint32_t id) {
-    struct state *s = rt->sw.state;
-    return s && id < s->program->table_count ? s->tables[id] : NULL;
-}
-
-static struct entry *entry_at(struct runtime *rt, uint64_t handle, struct table **table) {
-    struct table *t = table_at(rt, (uint32_t)(handle >> 32));
-    uint32_t index = (uint32_t)handle;
-    if (!t || index >= t->handle_capacity || !t->handles[index]) return NULL;
-    if (table) *table = t;
-    return t->handles[index];
-}
+/* -- inserting, finding, erasing --------------------------------------------------------------------------------------- */
 
 static uint32_t handle_take(struct table *t, struct entry *e) {
     if (t->free_count == 0) {
@@ -374,8 +225,8 @@ static uint32_t handle_take(struct table *t, struct entry *e) {
     return index;
 }
 
-static int64_t insert(struct table *t, const uint8_t *key, int64_t priority, int kind, uint32_t id,
-                      const uint8_t *params, uint32_t len) {
+int64_t table_insert(struct table *t, const uint8_t *key, int64_t priority, int kind, uint32_t id,
+                     const uint8_t *params, uint32_t len) {
     size_t bytes = t->words * 8;
     uint64_t value[t->words + 1], mask[t->words + 1];
     uint8_t input[t->input_bytes + 1];
@@ -389,7 +240,7 @@ static int64_t insert(struct table *t, const uint8_t *key, int64_t priority, int
     struct target *target;
     if ((rc = target_new(t, kind, id, params, len, &target))) return rc;
 
-    struct entry *e = calloc(1, sizeof *e + bytes * (t->ranges ? 2 : 1) + t->input_bytes);
+    struct entry *e = calloc(1, sizeof *e + bytes + t->input_bytes);
     memcpy(e->key, value, bytes);
     memcpy(entry_input(t, e), input, t->input_bytes);
     atomic_store(&e->target, target);
@@ -422,7 +273,7 @@ static int64_t insert(struct table *t, const uint8_t *key, int64_t priority, int
     return (int64_t)e->handle;
 }
 
-static void erase(struct table *t, struct entry *e) {
+void table_erase(struct table *t, struct entry *e) {
     uint64_t value[t->words + 1], mask[t->words + 1];
     int64_t priority = e->priority;
     parse_key(t, entry_input(t, e), (uint8_t *)value, (uint8_t *)mask, &priority);
@@ -450,373 +301,11 @@ static void erase(struct table *t, struct entry *e) {
     if (--u->entries == 0 && !t->exact) tuple_drop(t, u);
 }
 
-/* -- exported ------------------------------------------------------------------------------------------------------------------- */
-
-#define CONTROL(rt) pthread_mutex_lock(&(rt)->control)
-#define RELEASE(rt) (rcu_collect(rt), pthread_mutex_unlock(&(rt)->control))
-
-EXPORT int64_t sw_insert(struct runtime *rt, uint32_t table, const uint8_t *key, uint32_t key_len, int64_t priority,
-                         int kind, uint32_t id, const uint8_t *params, uint32_t len) {
-    CONTROL(rt);
-    struct table *t = table_at(rt, table);
-    int64_t rc = !t ? E_NOT_FOUND : key_len != t->input_bytes ? E_INVALID
-                 : insert(t, key, priority, kind, id, params, len);
-    RELEASE(rt);
-    return rc;
-}
-
-/* `packed`: for each entry key, then params of lens[i] bytes. */
-EXPORT int sw_insert_many(struct runtime *rt, uint32_t table, uint32_t count, const uint8_t *packed,
-                          const int64_t *priorities, const int32_t *kinds, const uint32_t *ids, const uint32_t *lens,
-                          int64_t *results) {
-    CONTROL(rt);
-    struct table *t = table_at(rt, table);
-    for (uint32_t i = 0; t && i < count; i++) {
-        results[i] = insert(t, packed, priorities[i], kinds[i], ids[i], packed + t->input_bytes, lens[i]);
-        packed += t->input_bytes + lens[i];
-        if (i % 1024 == 1023) rcu_collect(rt);
-    }
-    RELEASE(rt);
-    return t ? OK : E_NOT_FOUND;
-}
-
-EXPORT int sw_modify(struct runtime *rt, uint64_t handle, int kind, uint32_t id, const uint8_t *params, uint32_t len) {
-    CONTROL(rt);
-    struct table *t;
-    struct entry *e = entry_at(rt, handle, &t);
-    struct target *target;
-    int rc = e ? target_new(t, kind, id, params, len, &target) : E_NOT_FOUND;
-    if (rc == OK) {
-        target_release(t, atomic_exchange(&e->target, target));
-        atomic_store(&e->last_hit, clock_ns());
-    }
-    RELEASE(rt);
-    return rc;
-}
-
-EXPORT int sw_delete(struct runtime *rt, uint64_t handle) {
-    CONTROL(rt);
-    struct table *t;
-    struct entry *e = entry_at(rt, handle, &t);
-    if (e) erase(t, e);
-    RELEASE(rt);
-    return e ? OK : E_NOT_FOUND;
-}
-
-EXPORT int64_t sw_find(struct runtime *rt, uint32_t table, const uint8_t *key, uint32_t key_len, int64_t priority) {
-    CONTROL(rt);
-    int64_t found = E_NOT_FOUND;
-    struct table *t = table_at(rt, table);
-    if (t && key_len == t->input_bytes) {
-        uint64_t value[t->words + 1], mask[t->words + 1];
-        uint8_t input[t->input_bytes + 1];
-        memcpy(input, key, t->input_bytes);
-        if (parse_key(t, input, (uint8_t *)value, (uint8_t *)mask, &priority) == OK) {
-            struct tuple *u = tuple_with(t, mask);
-            struct entry *e = u ? chain_find(t, tuple_find(u, value, t->words), input, priority) : NULL;
-            if (e) found = (int64_t)e->handle;
-        }
-    }
-    RELEASE(rt);
-    return found;
-}
-
-/* The handles of a table; call with NULL for the number. */
-EXPORT int64_t sw_handles(struct runtime *rt, uint32_t table, uint64_t *out, uint32_t room) {
-    CONTROL(rt);
-    struct table *t = table_at(rt, table);
-    uint32_t n = 0;
-    for (uint32_t i = 0; t && out && i < t->handle_capacity && n < room; i++)
-        if (t->handles[i]) out[n++] = t->handles[i]->handle;
-    if (t && !out) n = t->count;
-    RELEASE(rt);
-    return n;
-}
-
-static void describe(const struct target *target, int32_t *kind, uint32_t *id, uint8_t *params, uint32_t *len) {
-    *kind = (int32_t)target->kind;
-    *id = target->member ? target->member->id : target->group ? target->group->id : target->action;
-    *len = target->params_len;
-    memcpy(params, target->params, target->params_len);
-}
-
-/* `key` and `params` are large enough for the table's longest. */
-EXPORT int sw_entry(struct runtime *rt, uint64_t handle, uint8_t *key, int64_t *priority, uint64_t *order, int32_t *kind,
-                    uint32_t *id, uint8_t *params, uint32_t *len) {
-    CONTROL(rt);
-    struct table *t;
-    struct entry *e = entry_at(rt, handle, &t);
-    if (e) {
-        memcpy(key, entry_input(t, e), t->input_bytes);
-        *priority = e->priority;
-        *order = e->order;
-        describe(LOAD(e->target), kind, id, params, len);
-    }
-    RELEASE(rt);
-    return e ? OK : E_NOT_FOUND;
-}
-
-EXPORT int sw_set_default(struct runtime *rt, uint32_t table, int kind, uint32_t id, const uint8_t *params, uint32_t len) {
-    CONTROL(rt);
-    struct table *t = table_at(rt, table);
-    struct target *target = NULL;
-    int rc = !t ? E_NOT_FOUND : kind < 0 ? OK : target_new(t, kind, id, params, len, &target);
-    if (rc == OK) target_release(t, atomic_exchange(&t->fallback, target));
-    RELEASE(rt);
-    return rc;
-}
-
-EXPORT int sw_default(struct runtime *rt, uint32_t table, int32_t *kind, uint32_t *id, uint8_t *params, uint32_t *len) {
-    CONTROL(rt);
-    struct table *t = table_at(rt, table);
-    struct target *target = t ? LOAD(t->fallback) : NULL;
-    if (target) describe(target, kind, id, params, len);
-    RELEASE(rt);
-    return target ? OK : E_NOT_FOUND;
-}
-
-EXPORT int64_t sw_idle(struct runtime *rt, uint64_t handle) {
-    CONTROL(rt);
-    struct entry *e = entry_at(rt, handle, NULL);
-    int64_t idle = e ? (int64_t)(clock_ns() - atomic_load(&e->last_hit)) : E_NOT_FOUND;
-    RELEASE(rt);
-    return e && idle < 0 ? 0 : idle;
-}
-
-/* (packets, bytes), read or written where the pointer is not NULL. */
-EXPORT int sw_direct_counter(struct runtime *rt, uint64_t handle, uint64_t *read, const uint64_t *write) {
-    CONTROL(rt);
-    struct table *t;
-    struct entry *e = entry_at(rt, handle, &t);
-    int rc = !e ? E_NOT_FOUND : !t->spec->counters ? E_INVALID : OK;
-    if (rc == OK && read) { read[0] = e->counter.packets; read[1] = e->counter.bytes; }
-    if (rc == OK && write) { e->counter.packets = write[0]; e->counter.bytes = write[1]; }
-    RELEASE(rt);
-    return rc;
-}
-
-int meter_access(struct meter *, uint64_t *read, const uint64_t *write);
-
-EXPORT int sw_direct_meter(struct runtime *rt, uint64_t handle, uint64_t *read, const uint64_t *write) {
-    CONTROL(rt);
-    struct table *t;
-    struct entry *e = entry_at(rt, handle, &t);
-    int rc = !e ? E_NOT_FOUND : t->spec->meter < 0 ? E_INVALID : meter_access(&e->meter, read, write);
-    RELEASE(rt);
-    return rc;
-}
-
-/* -- action profiles ------------------------------------------------------------------------------------------------------------- */
-
-static struct profile *profile_at(struct runtime *rt, uint32_t id) {
-    struct state *s = rt->sw.state;
-    return s && id < s->program->profile_count ? &s->profiles[id] : NULL;
-}
-
-EXPORT int sw_add_member(struct runtime *rt, uint32_t profile, uint32_t id, uint32_t action, const uint8_t *params,
-                         uint32_t len) {
-    CONTROL(rt);
-    struct profile *p = profile_at(rt, profile);
-    int rc = !p ? E_NOT_FOUND : map_get(&p->members, id) ? E_DUPLICATE
-             : !allowed(p->spec->actions, p->spec->action_count, action, len) ? E_INVALID
-             : p->spec->size && p->members.count >= p->spec->size ? E_FULL : OK;
-    if (rc == OK) {
-        struct member *m = calloc(1, sizeof *m);
-        m->id = id;
-        atomic_store(&m->target, action_target(action, params, len));
-        map_put(&p->members, id, m);
-    }
-    RELEASE(rt);
-    return rc;
-}
-
-EXPORT int sw_modify_member(struct runtime *rt, uint32_t profile, uint32_t id, uint32_t action, const uint8_t *params,
-                            uint32_t len) {
-    CONTROL(rt);
-    struct profile *p = profile_at(rt, profile);
-    struct member *m = p ? map_get(&p->members, id) : NULL;
-    int rc = !m ? E_NOT_FOUND : !allowed(p->spec->actions, p->spec->action_count, action, len) ? E_INVALID : OK;
-    if (rc == OK) rcu_free(rt, atomic_exchange(&m->target, action_target(action, params, len)));
-    RELEASE(rt);
-    return rc;
-}
-
-EXPORT int sw_delete_member(struct runtime *rt, uint32_t profile, uint32_t id) {
-    CONTROL(rt);
-    struct profile *p = profile_at(rt, profile);
-    struct member *m = p ? map_get(&p->members, id) : NULL;
-    int rc = !m ? E_NOT_FOUND : m->references ? E_IN_USE : OK;
-    if (rc == OK) {
-        map_remove(&p->members, id);
-        rcu_free(rt, LOAD(m->target));
-        rcu_free(rt, m);
-    }
-    RELEASE(rt);
-    return rc;
-}
-
-static void group_release(struct runtime *rt, struct group_members *members) {
-    if (!members) return;
-    for (uint32_t i = 0; i < members->count; i++) members->list[i]->references--;
-    rcu_free(rt, members);
-}
-
-EXPORT int sw_set_group(struct runtime *rt, uint32_t profile, uint32_t id, const uint32_t *members,
-                        const uint32_t *weights, uint32_t count) {
-    CONTROL(rt);
-    struct profile *p = profile_at(rt, profile);
-    int rc = p ? OK : E_NOT_FOUND;
-    uint64_t total = 0;
-    for (uint32_t i = 0; rc == OK && i < count; i++) {
-        if (!map_get(&p->members, members[i])) rc = E_NOT_FOUND;
-        total += weights[i];
-    }
-    if (rc == OK && total > 1 << 20) rc = E_FULL;
-    if (rc == OK) {
-        struct group_members *list = calloc(1, sizeof *list + total * sizeof list->list[0]);
-        for (uint32_t i = 0; i < count; i++)
-            for (uint32_t w = 0; w < weights[i]; w++) {
-                struct member *m = map_get(&p->members, members[i]);
-                m->references++;
-                list->list[list->count++] = m;
-            }
-        struct group *g = map_get(&p->groups, id);
-        if (!g) {
-            g = calloc(1, sizeof *g);
-            g->id = id;
-            map_put(&p->groups, id, g);
-        }
-        group_release(rt, atomic_exchange(&g->members, list));
-    }
-    RELEASE(rt);
-    return rc;
-}
-
-EXPORT int sw_delete_group(struct runtime *rt, uint32_t profile, uint32_t id) {
-    CONTROL(rt);
-    struct profile *p = profile_at(rt, profile);
-    struct group *g = p ? map_get(&p->groups, id) : NULL;
-    int rc = !g ? E_NOT_FOUND : g->references ? E_IN_USE : OK;
-    if (rc == OK) {
-        map_remove(&p->groups, id);
-        group_release(rt, LOAD(g->members));
-        rcu_free(rt, g);
-    }
-    RELEASE(rt);
-    return rc;
-}
-
-/* -- parser value sets ---------------------------------------------------------------------------------------------------------------- */
-
-/* `data`: value and mask of each member. */
-EXPORT int sw_vset(struct runtime *rt, uint32_t id, const uint8_t *data, uint32_t count) {
-    CONTROL(rt);
-    struct state *s = rt->sw.state;
-    int rc = !s || id >= s->program->vset_count ? E_NOT_FOUND
-             : count > s->program->vsets[id].size && s->program->vsets[id].size ? E_FULL : OK;
-    if (rc == OK) {
-        uint32_t bytes = s->program->vsets[id].bytes;
-        struct vset *v = malloc(sizeof *v + (size_t)count * bytes * 2);
-        v->count = count;
-        v->bytes = bytes;
-        memcpy(v->data, data, (size_t)count * bytes * 2);
-        rcu_free(rt, atomic_exchange(&s->vsets[id], v));
-    }
-    RELEASE(rt);
-    return rc;
-}
-
-bool vset_match(struct state *s, int id, const uint8_t *key, const uint8_t *mask) {
-    struct vset *v = LOAD(s->vsets[id]);
-    for (uint32_t i = 0; v && i < v->count; i++) {
-        const uint8_t *value = v->data + (size_t)i * v->bytes * 2, *ternary = value + v->bytes;
-        uint32_t b = 0;
-        while (b < v->bytes && !((key[b] ^ value[b]) & ternary[b] & (mask ? mask[b] : 0xff))) b++;
-        if (b == v->bytes) return true;
-    }
-    return false;
-}
-
-/* -- the state of a program ----------------------------------------------------------------------------------------------------------- */
-
-static struct table *table_new(struct runtime *rt, uint32_t id, const struct table_spec *spec) {
-    struct table *t = calloc(1, sizeof *t);
-    t->spec = spec;
-    t->rt = rt;
-    t->id = id;
-    t->words = (spec->key_bytes + 7) / 8;
-    t->exact = true;
-    for (uint32_t i = 0; i < spec->fields; i++) {
-        const struct key_spec *f = &spec->key[i];
-        t->input_bytes += f->bytes + (f->match == MATCH_EXACT ? 0 : f->match == MATCH_LPM ? 2u : f->bytes);
-        if (f->match != MATCH_EXACT) t->exact = false;
-        if (f->match == MATCH_RANGE) t->ranges = true;
-    }
-    return t;
-}
-
-struct state *state_new(struct runtime *rt, const struct program *p, void *library) {
-    struct state *s = calloc(1, sizeof *s);
-    s->program = p;
-    s->library = library;
-    s->tables = calloc(p->table_count + 1, sizeof *s->tables);
-    for (uint32_t i = 0; i < p->table_count; i++) s->tables[i] = table_new(rt, i, &p->tables[i]);
-    s->profiles = calloc(p->profile_count + 1, sizeof *s->profiles);
-    for (uint32_t i = 0; i < p->profile_count; i++) s->profiles[i].spec = &p->profiles[i];
-    s->counters = calloc(p->counter_count + 1, sizeof *s->counters);
-    for (uint32_t i = 0; i < p->counter_count; i++)
-        s->counters[i] = (struct counter_array){p->counters[i].size, calloc(p->counters[i].size + 1, sizeof(struct counter))};
-    s->meters = calloc(p->meter_count + 1, sizeof *s->meters);
-    for (uint32_t i = 0; i < p->meter_count; i++)
-        s->meters[i] = (struct meter_array){p->meters[i].size, p->meters[i].cell == 1,
-                                            calloc(p->meters[i].size + 1, sizeof(struct meter))};
-    s->registers = calloc(p->register_count + 1, sizeof *s->registers);
-    for (uint32_t i = 0; i < p->register_count; i++)
-        s->registers[i] = (struct register_array){p->registers[i].size, p->registers[i].cell,
-                                                  aligned_alloc(64, ((size_t)p->registers[i].size * p->registers[i].cell + 127) / 64 * 64)};
-    for (uint32_t i = 0; i < p->register_count; i++)
-        memset(s->registers[i].cells, 0, (size_t)p->registers[i].size * p->registers[i].cell);
-    s->vsets = calloc(p->vset_count + 1, sizeof *s->vsets);
-    s->digest_enabled = calloc(p->digest_count + 1, 1);
-    return s;
-}
-
-static void table_free(struct table *t) {
-    for (uint32_t i = 0; i < t->handle_capacity; i++)
-        if (t->handles[i]) { free(LOAD(t->handles[i]->target)); free(t->handles[i]); }
-    for (struct tuple *u = LOAD(t->tuples), *next; u; u = next) {
-        next = LOAD(u->next);
-        free(LOAD(u->slots));
-        free(u);
-    }
-    free(LOAD(t->fallback));
-    free(t->handles);
-    free(t->free_handles);
-    free(t);
-}
-
-/* Nobody may be running the program any more. */
-void state_free(struct state *s) {
-    if (!s) return;
-    const struct program *p = s->program;
-    for (uint32_t i = 0; i < p->table_count; i++) table_free(s->tables[i]);
-    for (uint32_t i = 0; i < p->profile_count; i++) {
-        struct profile *profile = &s->profiles[i];
-        for (uint32_t c = 0; c < profile->members.capacity; c++) {
-            struct member *m = profile->members.cells[c].value;
-            if (m) { free(LOAD(m->target)); free(m); }
-        }
-        for (uint32_t c = 0; c < profile->groups.capacity; c++) {
-            struct group *g = profile->groups.cells[c].value;
-            if (g) { free(LOAD(g->members)); free(g); }
-        }
-        free(profile->members.cells);
-        free(profile->groups.cells);
-    }
-    for (uint32_t i = 0; i < p->counter_count; i++) free(s->counters[i].cells);
-    for (uint32_t i = 0; i < p->meter_count; i++) free(s->meters[i].cells);
-    for (uint32_t i = 0; i < p->register_count; i++) free(s->registers[i].cells);
-    for (uint32_t i = 0; i < p->vset_count; i++) free(LOAD(s->vsets[i]));
-    free(s->tables); free(s->profiles); free(s->counters); free(s->meters); free(s->registers);
-    free((void *)s->vsets); free(s->digest_enabled); free(s);
+struct entry *table_find(struct table *t, const uint8_t *key, int64_t priority) {
+    uint64_t value[t->words + 1], mask[t->words + 1];
+    uint8_t input[t->input_bytes + 1];
+    memcpy(input, key, t->input_bytes);
+    if (parse_key(t, input, (uint8_t *)value, (uint8_t *)mask, &priority) != OK) return NULL;
+    struct tuple *u = tuple_with(t, mask);
+    return u ? chain_find(t, tuple_find(u, value, t->words), input, priority) : NULL;
 }

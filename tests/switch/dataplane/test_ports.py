@@ -162,28 +162,27 @@ def test_queues_are_limited_in_packets_and_bytes(switch: Dataplane, wires: list[
 
 
 def test_a_link_that_goes_down_is_an_event(switch: Dataplane, wires: list[Wire]) -> None:
-    switch.read_events()
-    assert switch.port_up(2)
+    until(lambda: switch.port_up(2))
     run(f"ip link set {wires[2].ours} down")
-    assert _event(switch) == PortStatus(2, False)
+    wait_for(switch, PortStatus(2, False))
     assert not switch.port_up(2)
     wires[0].socket.send(frame(2))                         # must not disturb the others
     run(f"ip link set {wires[2].ours} up")
-    assert _event(switch) == PortStatus(2, True)
+    wait_for(switch, PortStatus(2, True))
     with suppress(OSError):
         wires[2].socket.recv(65536)                        # our own socket's "network is down"
     wires[0].socket.send(frame(2, mark=5))
     assert wires[2].socket.recv(65536) == frame(2, mark=5)
 
 
-def _event(switch: Dataplane) -> PortStatus | None:
-    deadline = time.monotonic() + 3
-    while time.monotonic() < deadline:
-        for event in switch.read_events():
-            if isinstance(event, PortStatus):
-                return event
-        time.sleep(0.02)
-    return None
+def wait_for(switch: Dataplane, event: PortStatus) -> None:
+    seen: list[object] = []
+
+    def arrived() -> bool:
+        seen.extend(switch.read_events())
+        return event in seen
+
+    until(arrived)
 
 
 def test_an_interface_that_is_deleted_costs_no_cpu(switch: Dataplane, wires: list[Wire]) -> None:

@@ -1,209 +1,11 @@
-/* The switch: the packet thread, and the calls of the control plane that are not about tables.
- *
- * A round of the thread: what is fed back (recirculated, packet-out), then up to BATCH frames of each port, then what
- * the traffic manager may send. When a round leaves nothing to do at once, the thread sleeps in ppoll until a frame
- * arrives, a shaper opens or the control plane calls; there is no busy waiting, because one machine carries many
- * switches. */
+/* The calls of the control plane that are not about tables: life cycle, ports, replication, arrays. */
 #include "runtime.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { LINK_CHECK_NS = 250000000 };
-
-/* -- externs that are neither table, meter nor hash ------------------------------------------------------------------ */
-
-uint64_t random_between(uint64_t low, uint64_t high) {
-    static _Thread_local uint64_t state;
-    if (!state) state = clock_ns() | 1;
-    state ^= state << 13; state ^= state >> 7; state ^= state << 17;          /* xorshift64 (Marsaglia 2003) */
-    uint64_t span = high - low + 1, value = state * 0x2545f4914f6cdd1dull;
-    return span ? low + (uint64_t)((unsigned __int128)value * span >> 64) : value;
-}
-
-static void write_log(struct runtime *rt, const char *text, size_t len) {
-    if (rt->log_fd >= 0 && write(rt->log_fd, text, len) < 0) return;          /* a log that cannot be written is lost */
-}
-
-void log_text(struct sw *sw, const char *format, ...) {
-    if (sw->rt->log_fd < 0) return;
-    char line[1024];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(line, sizeof line - 1, format, args);
-    va_end(args);
-    if (n < 0) return;
-    if (n > (int)sizeof line - 2) n = sizeof line - 2;
-    line[n] = '\n';
-    write_log(sw->rt, line, (size_t)n + 1);
-}
-
-/* log_msg: each {} takes the next value; \{ and \} are braces. */
-void log_message(struct sw *sw, const char *format, unsigned count, const char *const *values) {
-    if (sw->rt->log_fd < 0) return;
-    char line[4096];
-    size_t n = 0;
-    unsigned used = 0;
-    for (const char *c = format; *c && n < sizeof line - 2; c++) {
-        if (*c == '\\' && (c[1] == '{' || c[1] == '}')) { line[n++] = *++c; continue; }
-        const char *close = *c == '{' ? strchr(c, '}') : NULL;
-        if (!close) { line[n++] = *c; continue; }
-        if (used < count) {
-            size_t len = strlen(values[used]);
-            if (len > sizeof line - 2 - n) len = sizeof line - 2 - n;
-            memcpy(line + n, values[used++], len);
-            n += len;
-        }
-        c = close;
-    }
-    line[n++] = '\n';
-    write_log(sw->rt, line, n);
-}
-
-/* BMv2 aborts here, by design: assert and assume are there to stop a run. */
-void assertion_failed(struct sw *sw, const char *what) {
-    log_text(sw, "%s", what);
-    fprintf(stderr, "%s\n", what);
-    abort();
-}
-
-/* -- the packet thread ----------------------------------------------------------------------------------------------- */
-
-static void enter_round(struct runtime *rt) {
-    atomic_fetch_add(&rt->round, 1);
-    atomic_thread_fence(memory_order_seq_cst);
-    rt->sw.now = clock_ns();
-}
-
-static void leave_round(struct runtime *rt) { atomic_fetch_add(&rt->round, 1); }
-
-static void take_injected(struct runtime *rt) {
-    pthread_mutex_lock(&rt->inject_lock);
-    struct packet *list = rt->inject.head;
-    rt->inject.head = NULL;
-    rt->inject.tail = &rt->inject.head;
-    pthread_mutex_unlock(&rt->inject_lock);
-    while (list) {                               /* came from malloc: give it a proper packet */
-        struct packet *raw = list, *p;
-        list = raw->next;
-        if (rt->sw.state) {
-            const struct program *program = rt->sw.state->program;
-            p = packet_new(rt, raw->len);
-            memcpy(p->data, raw->phv, raw->len);
-            packet_reset(p);
-            p->ingress_port = raw->ingress_port;
-            p->ingress_length = p->packet_length = raw->len;
-            std_set(program, p->phv, STD_INGRESS_PORT, raw->ingress_port);
-            std_set(program, p->phv, STD_PACKET_LENGTH, raw->len);
-            std_set(program, p->phv, STD_INGRESS_TIME, (rt->sw.now - rt->sw.started) / 1000);
-            *rt->input.tail = p;
-            rt->input.tail = &p->next;
-            rt->input.count++;
-        }
-        free(raw);
-    }
-}
-
-static void run_input(struct runtime *rt) {
-    for (int budget = BATCH; budget > 0 && rt->input.head; budget--) {
-        struct packet *p = rt->input.head;
-        rt->input.head = p->next;
-        if (!rt->input.head) rt->input.tail = &rt->input.head;
-        rt->input.count--;
-        p->next = NULL;
-        pipeline_ingress(rt, p);
-    }
-}
-
-static void check_links(struct runtime *rt) {
-    rt->clock_check = rt->sw.now + LINK_CHECK_NS;
-    for (unsigned i = 0; i < rt->port_count; i++) {
-        struct port *port = rt->listed[i];
-        bool up = port_link(port);
-        if (up == port->up) continue;
-        port->up = up;
-        events_port(rt, port->number, up);
-    }
-}
-
-/* Whether frames are left in a ring. */
-static bool round_once(struct runtime *rt) {
-    bool more = false;
-    take_injected(rt);
-    run_input(rt);
-    for (unsigned i = 0; i < rt->port_count; i++)
-        if (port_receive(rt, rt->listed[i], BATCH) == BATCH) more = true;
-    rt->sw.now = clock_ns();
-    traffic_drain(rt);
-    if (rt->sw.now >= rt->clock_check) check_links(rt);
-    return more || rt->input.head;
-}
-
-static unsigned fill_polls(struct runtime *rt, struct pollfd *polls) {
-    polls[0] = (struct pollfd){rt->wake, POLLIN, 0};
-    for (unsigned i = 0; i < rt->port_count; i++)
-        polls[i + 1] = (struct pollfd){rt->listed[i]->fd, (short)(POLLIN | (rt->listed[i]->blocked ? POLLOUT : 0)), 0};
-    return rt->port_count + 1;
-}
-
-static void *packet_thread(void *argument) {
-    struct runtime *rt = argument;
-    static _Thread_local struct pollfd polls[MAX_PORTS + 1];
-    prctl(PR_SET_NAME, "packets");
-    prctl(PR_SET_TIMERSLACK, 1000);
-    while (atomic_load(&rt->running)) {
-        while (atomic_load(&rt->pausing)) usleep(20);
-        pthread_mutex_lock(&rt->pause);
-        enter_round(rt);
-        bool more = round_once(rt);
-        int64_t wait = more ? 0 : traffic_wait(rt);
-        unsigned count = fill_polls(rt, polls), version = atomic_load(&rt->ports_version);
-        leave_round(rt);
-        pthread_mutex_unlock(&rt->pause);
-        if (more || wait == 0) continue;
-        if (wait < 0 || wait > LINK_CHECK_NS) wait = LINK_CHECK_NS;
-        struct timespec timeout = {wait / 1000000000, wait % 1000000000};
-        int ready = ppoll(polls, count, &timeout, NULL);
-        if (ready <= 0) continue;
-        if (polls[0].revents) {
-            uint64_t drained;
-            if (read(rt->wake, &drained, sizeof drained) < 0) continue;
-        }
-        if (version != atomic_load(&rt->ports_version)) continue;
-        for (unsigned i = 1; i < count; i++) {
-            if (polls[i].revents & POLLOUT) rt->listed[i - 1]->blocked = false;
-            if (polls[i].revents & (POLLERR | POLLHUP)) {   /* link down: an error left unread would wake us for ever */
-                int error;
-                socklen_t size = sizeof error;
-                getsockopt(polls[i].fd, SOL_SOCKET, SO_ERROR, &error, &size);
-                if (polls[i].revents & POLLHUP || error == 0) usleep(1000);
-                rt->clock_check = 0;
-            }
-        }
-    }
-    return NULL;
-}
-
-static void pause_packets(struct runtime *rt) {
-    atomic_fetch_add(&rt->pausing, 1);
-    pthread_mutex_lock(&rt->pause);
-    atomic_fetch_sub(&rt->pausing, 1);
-}
-static void resume_packets(struct runtime *rt) { pthread_mutex_unlock(&rt->pause); }
-
-static void wake(struct runtime *rt) {
-    uint64_t one = 1;
-    if (write(rt->wake, &one, sizeof one) < 0) return;      /* awake already */
-}
-
-/* -- life cycle ----------------------------------------------------------------------------------------------------- */
+/* -- life cycle -------------------------------------------------------------------------------------------------------- */
 
 EXPORT struct runtime *sw_new(int queues, int cpu_port, int drop_port, int log_fd) {
     struct runtime *rt = calloc(1, sizeof *rt);
@@ -253,22 +55,6 @@ EXPORT int sw_load(struct runtime *rt, const struct program *program, void *libr
 
 EXPORT void sw_resume(struct runtime *rt) { resume_packets(rt); }
 
-EXPORT int sw_start(struct runtime *rt) {
-    if (rt->started) return OK;
-    atomic_store(&rt->running, true);
-    int rc = pthread_create(&rt->thread, NULL, packet_thread, rt);
-    rt->started = rc == 0;
-    return -rc;
-}
-
-EXPORT void sw_stop(struct runtime *rt) {
-    if (!rt->started) return;
-    atomic_store(&rt->running, false);
-    wake(rt);
-    pthread_join(rt->thread, NULL);
-    rt->started = false;
-}
-
 EXPORT void *sw_free(struct runtime *rt) {
     void *library;
     sw_stop(rt);
@@ -288,7 +74,7 @@ EXPORT void *sw_free(struct runtime *rt) {
     return library;
 }
 
-/* -- ports ----------------------------------------------------------------------------------------------------------- */
+/* -- ports ------------------------------------------------------------------------------------------------------------- */
 
 EXPORT int sw_add_port(struct runtime *rt, unsigned number, const char *interface) {
     pthread_mutex_lock(&rt->control);
@@ -309,7 +95,7 @@ EXPORT int sw_add_port(struct runtime *rt, unsigned number, const char *interfac
     }
     resume_packets(rt);
     pthread_mutex_unlock(&rt->control);
-    wake(rt);
+    wake_packets(rt);
     return rc;
 }
 
@@ -329,7 +115,7 @@ EXPORT int sw_remove_port(struct runtime *rt, unsigned number) {
     }
     resume_packets(rt);
     pthread_mutex_unlock(&rt->control);
-    wake(rt);
+    wake_packets(rt);
     return rc;
 }
 
@@ -365,7 +151,7 @@ EXPORT int sw_port_rate(struct runtime *rt, unsigned number, uint64_t bits_per_s
     }
     resume_packets(rt);
     pthread_mutex_unlock(&rt->control);
-    wake(rt);
+    wake_packets(rt);
     return port ? OK : E_INVALID;
 }
 
@@ -407,7 +193,7 @@ EXPORT int sw_queue_counters(struct runtime *rt, unsigned number, unsigned queue
 EXPORT uint64_t sw_priority_drops(struct runtime *rt) { return rt->priority_drops; }
 EXPORT int sw_events_fd(struct runtime *rt) { return events_fd(rt->events); }
 
-/* -- replication, packets, digests -------------------------------------------------------------------------------------- */
+/* -- replication, packets, digests ------------------------------------------------------------------------------------- */
 
 EXPORT int sw_replicas(struct runtime *rt, int clone, uint32_t id, const uint16_t *pairs, uint32_t count,
                        uint32_t class_of_service, uint32_t length) {
@@ -437,7 +223,7 @@ EXPORT int sw_inject(struct runtime *rt, unsigned port, const uint8_t *frame, ui
     *rt->inject.tail = raw;
     rt->inject.tail = &raw->next;
     pthread_mutex_unlock(&rt->inject_lock);
-    wake(rt);
+    wake_packets(rt);
     return OK;
 }
 
@@ -454,9 +240,7 @@ EXPORT void sw_forget(struct runtime *rt, int list, const uint8_t *sample, uint3
     events_forget(rt, list, sample, len);
 }
 
-/* -- counters, meters, registers ---------------------------------------------------------------------------------------- */
-
-int meter_access(struct meter *, uint64_t *read, const uint64_t *write);
+/* -- counters, meters, registers --------------------------------------------------------------------------------------- */
 
 EXPORT int sw_counter(struct runtime *rt, uint32_t id, uint64_t index, uint64_t count, uint64_t *read, const uint64_t *write) {
     pthread_mutex_lock(&rt->control);
@@ -495,7 +279,7 @@ EXPORT int sw_register(struct runtime *rt, uint32_t id, uint64_t index, uint8_t 
     return ok ? OK : E_NOT_FOUND;
 }
 
-/* -- tests ----------------------------------------------------------------------------------------------------------------- */
+/* -- tests ------------------------------------------------------------------------------------------------------------- */
 
 /* One frame through everything, shapers and limits aside; the frames that came out, each as port (4 bytes), length
  * (4 bytes), bytes, in `out`. The number of bytes written, or an error; E_FULL when `room` is too small. */
