@@ -52,9 +52,13 @@ class Fabric:
             return ((),)
         first, last = self._only_link(src, up=True), self._only_link(dst, up=False)
         if first is None or last is None:
-            return self._between(src, dst)
-        middle = self._between(self.links[first].dst, self.links[last].src)
-        return tuple((first, *path, last) for path in middle)
+            found = self._between(src, dst)
+        else:
+            middle = self._between(self.links[first].dst, self.links[last].src)
+            found = tuple((first, *path, last) for path in middle)
+        if not found:
+            raise DisconnectedFabric(f"{self.name}: no path that is up from {src} to {dst}")
+        return found
 
     def without(self, failed: Iterable[int]) -> Fabric:
         """The fabric with further links down."""
@@ -119,12 +123,11 @@ class Fabric:
         return None if peer in self.host_row else links[0]
 
     def _between(self, src: str, dst: str) -> tuple[Path, ...]:
-        """All shortest paths between any two nodes that are not forwarded by a host."""
+        """All shortest paths between any two nodes on which no host forwards; none: empty."""
         if (src, dst) not in self._found:
             distance = self._distance_from(src)
-            if dst not in distance:
-                raise DisconnectedFabric(f"{self.name}: no path that is up from {src} to {dst}")
-            self._found[src, dst] = tuple(sorted(self._walk_back(src, dst, distance)))
+            reached = self._walk_back(src, dst, distance) if dst in distance else []
+            self._found[src, dst] = tuple(sorted(reached))
         return self._found[src, dst]
 
     def _distance_from(self, src: str) -> dict[str, int]:

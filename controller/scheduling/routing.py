@@ -44,14 +44,14 @@ class EcmpHash:
 
 
 class LeastLoaded:
-    """The path whose busiest link has the least to carry, the first of equals."""
+    """The path whose busiest link between switches has the least to carry, the first of equals."""
 
     def route(self, fabric: Fabric, src: str, dst: str, key: str, load: Floats) -> Path:
         """Greedy, flow by flow, in the order flows become ready."""
         paths = fabric.paths(src, dst)
         if len(paths) == 1:
             return paths[0]
-        return min(paths, key=lambda path: max(load[link] for link in path))
+        return min(paths, key=lambda path: max(load[link] for link in path[1:-1] or path))
 
 
 ROUTINGS: dict[str, Callable[[int], Routing]] = {

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from controller.model.fabric import Fabric
 from controller.model.job import PlacedJob, Workload
+from controller.scheduling.plan import JobPlan
 from controller.scheduling.policy import Policy
 from controller.scheduling.registry import policy
 from controller.scheduling.routing import Routing
+from controller.simulator.coflows import only_coflows
 from controller.simulator.simulate import plans_of, play
 
-ALONE_POLICIES = ("echelon", "echelon-edf", "fair")
+ALONE_POLICIES = ("fair", "fifo", "edf", "srpt", "echelon", "echelon-edf")
 "A job contends with itself too: its time alone is the best that one of these makes of it."
 
 _WARM_UP = 4
@@ -31,10 +33,28 @@ def alone_times(
     equally longer, so does every further one: with nobody else there, they repeat.
     """
     policies = [policy(name) for name in ALONE_POLICIES]
+    plans = plans_of(workload, fabric, iterations)
     return {
-        placed.job.name: _alone(placed, fabric, policies, iterations, routing)
-        for placed in workload.jobs
+        placed.job.name: _bottleneck(plan, fabric)
+        if only_coflows(plan) and _single_paths(plan, fabric)
+        else _alone(placed, fabric, policies, iterations, routing)
+        for placed, plan in zip(workload.jobs, plans, strict=True)
     }
+
+
+def _single_paths(plan: JobPlan, fabric: Fabric) -> bool:
+    pairs = set(zip(plan.src, plan.dst, strict=True))
+    return all(len(fabric.paths(src, dst)) == 1 for src, dst in pairs)
+
+
+def _bottleneck(plan: JobPlan, fabric: Fabric) -> float:
+    """Completion of coflows that are released together: their busiest link's time, by MADD."""
+    capacity = fabric.capacities()
+    seconds = [0.0] * len(capacity)
+    for src, dst, size in zip(plan.src, plan.dst, plan.size, strict=True):
+        for link in fabric.paths(src, dst)[0]:
+            seconds[link] += 8.0 * size / capacity[link]
+    return max(seconds, default=0.0)
 
 
 def _alone(
