@@ -22,7 +22,8 @@ class ActionCodec:
         self._params = info.params
         # (position, size, top, field): a value of that size whose first byte is at most `top` needs no encoding
         self._by_id = {
-            p.id: (position, octets(p.bits), 0xFF >> -p.bits % 8, p) for position, p in enumerate(info.params)
+            p.id: (position, octets(p.bits), 0xFF >> -p.bits % 8, p)
+            for position, p in enumerate(info.params)
         }
 
     def encode(self, action: p4r.Action) -> bytes:
@@ -41,7 +42,9 @@ class ActionCodec:
         try:
             return b"".join(parts)  # type: ignore[arg-type]
         except TypeError:
-            missing = next(p.name for p, part in zip(self._params, parts, strict=True) if part is None)
+            missing = next(
+                p.name for p, part in zip(self._params, parts, strict=True) if part is None
+            )
             raise invalid(f"parameter {missing} is missing") from None
 
     def decode(self, data: bytes) -> p4r.Action:
@@ -57,10 +60,14 @@ class ActionCodec:
 class ActionSet:
     """The actions that one table or profile may use, by P4Info id and by data-plane id."""
 
-    def __init__(self, actions: Mapping[int, ActionInfo], resolve: Callable[[str], int], owner: str) -> None:
+    def __init__(
+        self, actions: Mapping[int, ActionInfo], resolve: Callable[[str], int], owner: str
+    ) -> None:
         """`resolve` gives the data plane's id of an action's name."""
         self._owner = owner
-        codecs: Iterable[ActionCodec] = [ActionCodec(info, resolve(info.name)) for info in actions.values()]
+        codecs: Iterable[ActionCodec] = [
+            ActionCodec(info, resolve(info.name)) for info in actions.values()
+        ]
         self.by_id = {codec.id: codec for codec in codecs}
         self._by_dataplane_id = {codec.dataplane_id: codec for codec in self.by_id.values()}
 

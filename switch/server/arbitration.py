@@ -69,23 +69,35 @@ class Arbiter:
         name = role_name(message.role) if message.HasField("role") else ""
         if message.device_id != self._device_id:
             code = Code.NOT_FOUND if client.role is None else Code.FAILED_PRECONDITION
-            raise RequestError(code, f"this switch is device {self._device_id}, not {message.device_id}")
+            raise RequestError(
+                code, f"this switch is device {self._device_id}, not {message.device_id}"
+            )
         if client.role is not None and client.role != name:
-            raise RequestError(Code.FAILED_PRECONDITION, "a client cannot change its role; open another stream")
+            raise RequestError(
+                Code.FAILED_PRECONDITION, "a client cannot change its role; open another stream"
+            )
         config = parse_role_config(message.role)
         role = self._roles.setdefault(name, _Role(name))
         election_id = uint128(message.election_id) if message.HasField("election_id") else None
-        if election_id is not None and any(c.election_id == election_id for c in role.clients if c is not client):
-            raise invalid("Election id already exists")  # finsy looks for these words, which are BMv2's
+        if election_id is not None and any(
+            c.election_id == election_id for c in role.clients if c is not client
+        ):
+            raise invalid(
+                "Election id already exists"
+            )  # finsy looks for these words, which are BMv2's
         before = role.primary
         if client.role is None:
             if len(role.clients) >= MAX_CLIENTS:
-                raise RequestError(Code.RESOURCE_EXHAUSTED, f"a role has at most {MAX_CLIENTS} clients")
+                raise RequestError(
+                    Code.RESOURCE_EXHAUSTED, f"a role has at most {MAX_CLIENTS} clients"
+                )
             role.clients.append(client)
             client.role = name
         client.election_id = election_id
         if role.primary is client:
-            role.highest = election_id if role.highest is None else max(role.highest, election_id or 0)
+            role.highest = (
+                election_id if role.highest is None else max(role.highest, election_id or 0)
+            )
             role.config = config
             role.echo = p4r.Role()
             role.echo.CopyFrom(message.role)
@@ -131,12 +143,19 @@ class Arbiter:
 
     def primaries(self) -> list[tuple[Client, RoleConfig]]:
         """The primary of each role that has one."""
-        return [(role.primary, role.config) for role in self._roles.values() if role.primary is not None]
+        return [
+            (role.primary, role.config) for role in self._roles.values() if role.primary is not None
+        ]
 
     def _notify(self, role: _Role, clients: list[Client]) -> None:
         primary = role.primary
         election_id = primary.election_id if primary is not None else None
-        _LOG.info("role %r: %d clients, the primary's election id is %s", role.name, len(role.clients), election_id)
+        _LOG.info(
+            "role %r: %d clients, the primary's election id is %s",
+            role.name,
+            len(role.clients),
+            election_id,
+        )
         for client in clients:
             response = p4r.StreamMessageResponse()
             update = response.arbitration

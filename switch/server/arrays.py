@@ -84,7 +84,9 @@ class Meters:
 class Registers:
     """All registers (BMv2's own server has none of this)."""
 
-    def __init__(self, infos: Mapping[int, RegisterInfo], dataplane: Dataplane, types: DataCodec) -> None:
+    def __init__(
+        self, infos: Mapping[int, RegisterInfo], dataplane: Dataplane, types: DataCodec
+    ) -> None:
         self._infos = infos
         self._dataplane = dataplane
         self._types = types
@@ -104,8 +106,12 @@ class Registers:
         for info in _selected(self._infos, request.register_id, "register"):
             for index in _indices(request, info):
                 value = self._dataplane.register_read(self._ids[info.id], index)
-                data = self._types.decode(info.type_spec, value.to_bytes((info.bits + 7) // 8, "big"))
-                yield p4r.RegisterEntry(register_id=info.id, index=p4r.Index(index=index), data=data)
+                data = self._types.decode(
+                    info.type_spec, value.to_bytes((info.bits + 7) // 8, "big")
+                )
+                yield p4r.RegisterEntry(
+                    register_id=info.id, index=p4r.Index(index=index), data=data
+                )
 
 
 def _find(infos: Mapping[int, _Info], key: int, what: str) -> _Info:
@@ -118,7 +124,9 @@ def _selected(infos: Mapping[int, _Info], key: int, what: str) -> Iterable[_Info
     return infos.values() if not key else [_find(infos, key, what)]
 
 
-def _indices(message: p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry, info: ArrayInfo) -> Iterable[int]:
+def _indices(
+    message: p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry, info: ArrayInfo
+) -> Iterable[int]:
     return [_checked(message.index.index, info)] if message.HasField("index") else range(info.size)
 
 
@@ -126,7 +134,7 @@ def _checked(index: int, info: ArrayInfo) -> int:
     if index < 0:
         raise invalid(f"{info.name}: index {index} is negative")
     if index >= info.size:
-        raise RequestError(Code.OUT_OF_RANGE, f"{info.name}: index {index} is not below its size, {info.size}")
+        raise RequestError(
+            Code.OUT_OF_RANGE, f"{info.name}: index {index} is not below its size, {info.size}"
+        )
     return index
-
-

@@ -24,7 +24,9 @@ class Capture:
         for file in self._files:
             file.write(_HEADER)
             file.flush()
-        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS))
+        self._socket = socket.socket(
+            socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS)
+        )
         self._socket.bind((interface, 0))
         self._socket.settimeout(0.2)
         self._stopping = False
@@ -54,4 +56,7 @@ class Capture:
                 return  # the interface has gone
             now = time.time_ns()
             file = self._files[address[2] == _OUTGOING]
-            file.write(struct.pack("<IIII", now // 10**9, now % 10**9 // 1000, len(frame), len(frame)) + frame)
+            file.write(
+                struct.pack("<IIII", now // 10**9, now % 10**9 // 1000, len(frame), len(frame))
+                + frame
+            )

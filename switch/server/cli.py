@@ -106,9 +106,13 @@ def _configure(dataplane: Dataplane, options: Options, program: bytes | None) ->
         try:
             dataplane.add_port(port, interface)
         except OSError as error:
-            raise StartError(f"cannot attach interface {interface} as port {port}: {_reason(error)}") from None
+            raise StartError(
+                f"cannot attach interface {interface} as port {port}: {_reason(error)}"
+            ) from None
         except DataplaneError as error:  # a port number out of range
-            raise StartError(f"cannot attach interface {interface} as port {port}: {error}") from None
+            raise StartError(
+                f"cannot attach interface {interface} as port {port}: {error}"
+            ) from None
         _LOG.info("port %d is interface %s", port, interface)
     if program is not None:
         _compile(lambda: dataplane.load(program), options)
@@ -169,7 +173,9 @@ def _start_capture(options: Options, stack: ExitStack) -> None:
         try:
             capture = Capture(interface, Path(options.pcap))
         except OSError as error:
-            raise StartError(f"cannot capture {interface} into {options.pcap}: {_reason(error)}") from None
+            raise StartError(
+                f"cannot capture {interface} into {options.pcap}: {_reason(error)}"
+            ) from None
         capture.start()
         stack.callback(capture.stop)
 
@@ -190,7 +196,9 @@ def _start_log(options: Options, stack: ExitStack) -> int | None:
         stack.callback(stream.close)
         descriptor = stream.fileno()
     logging.basicConfig(
-        level=_LEVELS[options.log_level], stream=stream, format="[%(asctime)s] [%(levelname)s] %(message)s"
+        level=_LEVELS[options.log_level],
+        stream=stream,
+        format="[%(asctime)s] [%(levelname)s] %(message)s",
     )
     return descriptor
 

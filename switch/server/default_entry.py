@@ -13,7 +13,9 @@ from switch.server.pipeline import TableInfo
 class DefaultEntry:
     """What a table does when nothing matches, and the metadata a client gave it."""
 
-    def __init__(self, info: TableInfo, dataplane: Dataplane, table: int, actions: ActionSet) -> None:
+    def __init__(
+        self, info: TableInfo, dataplane: Dataplane, table: int, actions: ActionSet
+    ) -> None:
         self._info = info
         self._dataplane = dataplane
         self._table = table
@@ -32,9 +34,14 @@ class DefaultEntry:
         if self._info.profile:
             raise invalid(f"Cannot set / reset default action for indirect table {name}")
         if self._info.const_default:
-            raise RequestError(Code.PERMISSION_DENIED, f"the default action of table {name} is constant")
+            raise RequestError(
+                Code.PERMISSION_DENIED, f"the default action of table {name} is constant"
+            )
         if message.HasField("counter_data") or message.HasField("meter_config"):
-            raise RequestError(Code.UNIMPLEMENTED, f"table {name}: the default entry has no counter and no meter here")
+            raise RequestError(
+                Code.UNIMPLEMENTED,
+                f"table {name}: the default entry has no counter and no meter here",
+            )
         if not message.HasField("action"):
             self._dataplane.set_default(self._table, None)
             self._metadata, self._cookie, self.changed = b"", 0, False
@@ -43,14 +50,25 @@ class DefaultEntry:
             raise invalid(f"table {name} has no action profile: give an action")
         codec = self._actions.find(message.action.action.action_id)
         if codec.scope == p4i.ActionRef.TABLE_ONLY:
-            raise RequestError(Code.PERMISSION_DENIED, f"action {codec.name} is for entries only, not for the default")
+            raise RequestError(
+                Code.PERMISSION_DENIED,
+                f"action {codec.name} is for entries only, not for the default",
+            )
         params = codec.encode(message.action.action)
-        self._dataplane.set_default(self._table, Target(TargetKind.ACTION, codec.dataplane_id, params))
-        self._metadata, self._cookie, self.changed = message.metadata, message.controller_metadata, True
+        self._dataplane.set_default(
+            self._table, Target(TargetKind.ACTION, codec.dataplane_id, params)
+        )
+        self._metadata, self._cookie, self.changed = (
+            message.metadata,
+            message.controller_metadata,
+            True,
+        )
 
     def read(self) -> p4r.TableEntry:
         """The entry as a client reads it."""
-        message = p4r.TableEntry(table_id=self._info.id, is_default_action=True, is_const=self._info.const_default)
+        message = p4r.TableEntry(
+            table_id=self._info.id, is_default_action=True, is_const=self._info.const_default
+        )
         target = self._dataplane.default(self._table)
         if target is not None and target.kind is TargetKind.ACTION and self._actions.by_id:
             message.action.action.CopyFrom(self._actions.decode(target.id, target.params))

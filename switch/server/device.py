@@ -41,7 +41,11 @@ class Device:
     """What the P4Runtime service serves. Thread-safe."""
 
     def __init__(
-        self, device_id: int, dataplane: Dataplane, cpu_port: int | None, make_scratch: Callable[[], Dataplane]
+        self,
+        device_id: int,
+        dataplane: Dataplane,
+        cpu_port: int | None,
+        make_scratch: Callable[[], Dataplane],
     ) -> None:
         """`make_scratch`: another data plane like this one, without ports, for pipelines that are tried or saved."""
         self.device_id = device_id
@@ -57,7 +61,9 @@ class Device:
     def check_device(self, device_id: int) -> None:
         """Raises NOT_FOUND unless the request is for this device."""
         if device_id != self.device_id:
-            raise RequestError(Code.NOT_FOUND, f"this switch is device {self.device_id}, not {device_id}")
+            raise RequestError(
+                Code.NOT_FOUND, f"this switch is device {self.device_id}, not {device_id}"
+            )
 
     # -- write and read -----------------------------------------------------------------------------------------
 
@@ -76,9 +82,15 @@ class Device:
             elif request.atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
                 outcomes = _write_allowed(state, request, role)
             else:
-                raise RequestError(Code.UNIMPLEMENTED, "batches that are atomic for packets are not supported")
+                raise RequestError(
+                    Code.UNIMPLEMENTED, "batches that are atomic for packets are not supported"
+                )
             if self._saved is not None:
-                done = [u for u, outcome in zip(request.updates, outcomes, strict=True) if outcome is None]
+                done = [
+                    u
+                    for u, outcome in zip(request.updates, outcomes, strict=True)
+                    if outcome is None
+                ]
                 self._saved.updates.extend(done)
             return outcomes
 
@@ -99,7 +111,9 @@ class Device:
         """The state that requests refer to: the saved pipeline's while there is one."""
         state = self._saved.state if self._saved is not None else self._state
         if state is None:
-            raise RequestError(Code.FAILED_PRECONDITION, "No forwarding pipeline config set for this device")
+            raise RequestError(
+                Code.FAILED_PRECONDITION, "No forwarding pipeline config set for this device"
+            )
         return state
 
     def _check_primary(self, request: p4r.WriteRequest | SetRequest) -> RoleConfig:
@@ -120,11 +134,16 @@ class Device:
             if request.action == SetRequest.COMMIT:
                 self._commit_saved(request)
                 return
-            if request.action not in SetRequest.Action.values() or request.action == SetRequest.UNSPECIFIED:
+            if (
+                request.action not in SetRequest.Action.values()
+                or request.action == SetRequest.UNSPECIFIED
+            ):
                 raise invalid("Invalid SetForwardingPipeline action")
             if not request.HasField("config"):
                 raise invalid("the request has no config")
-            if request.action == SetRequest.RECONCILE_AND_COMMIT and self._is_running(request.config):
+            if request.action == SetRequest.RECONCILE_AND_COMMIT and self._is_running(
+                request.config
+            ):
                 self._keep(request.config)
                 return
             pipeline = self._build(request.config)
@@ -189,7 +208,9 @@ class Device:
         finally:
             scratch.close()
         if lost:
-            raise invalid(f"{len(lost)} entities do not fit the new pipeline; the first: {lost[0].message}")
+            raise invalid(
+                f"{len(lost)} entities do not fit the new pipeline; the first: {lost[0].message}"
+            )
         self._commit(pipeline)
         assert self._state is not None
         replay(self._state, updates)
@@ -198,7 +219,9 @@ class Device:
         if self._state is None or self._saved is not None:
             return False
         running = self._state.pipeline.config
-        return config.p4_device_config == running.p4_device_config and config.p4info == running.p4info
+        return (
+            config.p4_device_config == running.p4_device_config and config.p4info == running.p4info
+        )
 
     def _keep(self, config: p4r.ForwardingPipelineConfig) -> None:
         """The very pipeline that runs: nothing to do but to remember its cookie."""
@@ -218,14 +241,18 @@ class Device:
         """Send a primary's packet. Raises FAILED_PRECONDITION (no pipeline), INVALID_ARGUMENT."""
         state = self._state
         if state is None:
-            raise RequestError(Code.FAILED_PRECONDITION, "No forwarding pipeline config set for this device")
+            raise RequestError(
+                Code.FAILED_PRECONDITION, "No forwarding pipeline config set for this device"
+            )
         self._dataplane.packet_out(state.packet_out.encode(packet))
 
     def acknowledge(self, ack: p4r.DigestListAck) -> None:
         """Take a digest acknowledgement. Raises FAILED_PRECONDITION, INVALID_ARGUMENT."""
         with self._lock:
             if self._state is None:
-                raise RequestError(Code.FAILED_PRECONDITION, "No forwarding pipeline config set for this device")
+                raise RequestError(
+                    Code.FAILED_PRECONDITION, "No forwarding pipeline config set for this device"
+                )
             self._state.digests.acknowledge(ack)
 
     def handle_events(self) -> None:
@@ -277,11 +304,15 @@ class Device:
     def _notify_idle(self, entries: list[p4r.TableEntry]) -> None:
         if entries:
             note = p4r.IdleTimeoutNotification(table_entry=entries, timestamp=time.time_ns())
-            self._send_by_scope(p4r.StreamMessageResponse(idle_timeout_notification=note), entries[0].table_id)
+            self._send_by_scope(
+                p4r.StreamMessageResponse(idle_timeout_notification=note), entries[0].table_id
+            )
 
     def _send_by_scope(self, response: p4r.StreamMessageResponse, entity_id: int) -> bool:
         with self.arbiter_lock:
-            receivers = [client for client, role in self.arbiter.primaries() if role.allows(entity_id)]
+            receivers = [
+                client for client, role in self.arbiter.primaries() if role.allows(entity_id)
+            ]
             for client in receivers:
                 client.send(response)
         return bool(receivers)
@@ -325,11 +356,15 @@ def _denied(request: p4r.WriteRequest, role: RoleConfig) -> list[Outcome]:
     return [None if role.allows(p4info_id(u.entity)) else denial for u in request.updates]
 
 
-def _write_allowed(state: ForwardingState, request: p4r.WriteRequest, role: RoleConfig) -> list[Outcome]:
+def _write_allowed(
+    state: ForwardingState, request: p4r.WriteRequest, role: RoleConfig
+) -> list[Outcome]:
     if role.writable is None:
         return state.write(request.updates)
     outcomes = _denied(request, role)
     allowed = [position for position, outcome in enumerate(outcomes) if outcome is None]
-    for position, outcome in zip(allowed, state.write([request.updates[p] for p in allowed]), strict=True):
+    for position, outcome in zip(
+        allowed, state.write([request.updates[p] for p in allowed]), strict=True
+    ):
         outcomes[position] = outcome
     return outcomes

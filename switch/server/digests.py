@@ -78,7 +78,9 @@ class Digests:
         """Start to report a digest. Raises ALREADY_EXISTS, INVALID_ARGUMENT."""
         info = self._find(message.digest_id)
         if info.id in self._learning:
-            raise RequestError(Code.ALREADY_EXISTS, f"digest {info.name} is configured already; MODIFY it")
+            raise RequestError(
+                Code.ALREADY_EXISTS, f"digest {info.name} is configured already; MODIFY it"
+            )
         self._learning[info.id] = _Learning(_checked_config(message, info))
         self._dataplane.enable_digest(self._ids[info.id], True)
 
@@ -137,14 +139,21 @@ class Digests:
     def next_due(self) -> float | None:
         """When `tick` has something to do (time.monotonic()), None if nothing waits."""
         due = [learning.send_at for learning in self._learning.values() if learning.buffer]
-        due += [sent.expires for learning in self._learning.values() for sent in learning.sent.values()]
+        due += [
+            sent.expires for learning in self._learning.values() for sent in learning.sent.values()
+        ]
         return min(due, default=None)
 
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _flush(self, key: int, learning: _Learning) -> None:
-        while len(learning.buffer) >= learning.full or (learning.buffer and learning.send_at <= time.monotonic()):
-            samples, learning.buffer = learning.buffer[: learning.full], learning.buffer[learning.full :]
+        while len(learning.buffer) >= learning.full or (
+            learning.buffer and learning.send_at <= time.monotonic()
+        ):
+            samples, learning.buffer = (
+                learning.buffer[: learning.full],
+                learning.buffer[learning.full :],
+            )
             learning.first = time.monotonic()
             self._emit(key, learning, samples)
 

@@ -55,7 +55,8 @@ class DirectEntries:
         for table, entry in self._selected(request.table_entry, "meter"):
             config = self._dataplane.direct_meter(entry.handle)
             yield p4r.DirectMeterEntry(
-                table_entry=table.key_message(entry), config=None if config is None else meter_message(config)
+                table_entry=table.key_message(entry),
+                config=None if config is None else meter_message(config),
             )
 
     def _selected(self, request: p4r.TableEntry, what: str) -> Iterator[tuple[Table, Entry]]:
@@ -86,6 +87,7 @@ class DirectEntries:
     def _entry(self, table: Table, message: p4r.TableEntry) -> Entry:
         if message.is_default_action:
             raise RequestError(
-                Code.UNIMPLEMENTED, f"table {table.info.name}: the default entry has no counter and no meter here"
+                Code.UNIMPLEMENTED,
+                f"table {table.info.name}: the default entry has no counter and no meter here",
             )
         return table.find(message)

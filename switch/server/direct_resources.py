@@ -21,7 +21,9 @@ def meter_config(message: p4r.MeterConfig) -> MeterConfig | None:
         if value < 0:
             raise invalid(f"meter: {name} is negative")
         if "burst" in name and value > _MAX_BURST:
-            raise RequestError(Code.UNIMPLEMENTED, f"meter: {name} above {_MAX_BURST} is not supported")
+            raise RequestError(
+                Code.UNIMPLEMENTED, f"meter: {name} above {_MAX_BURST} is not supported"
+            )
     if message.eburst:
         raise invalid("meter: eburst belongs to single-rate meters; this one has two rates")
     return MeterConfig(*values)
@@ -29,7 +31,9 @@ def meter_config(message: p4r.MeterConfig) -> MeterConfig | None:
 
 def meter_message(config: MeterConfig) -> p4r.MeterConfig:
     """The message of a configuration."""
-    return p4r.MeterConfig(cir=config.cir, cburst=config.cburst, pir=config.pir, pburst=config.pburst)
+    return p4r.MeterConfig(
+        cir=config.cir, cburst=config.cburst, pir=config.pir, pburst=config.pburst
+    )
 
 
 def counts(message: p4r.CounterData) -> tuple[int, int]:
@@ -42,7 +46,9 @@ def counts(message: p4r.CounterData) -> tuple[int, int]:
 def counter_message(counter: tuple[int, int]) -> p4r.CounterData:
     """The message of (packets, bytes)."""
     packets, octets = counter
-    return p4r.CounterData(packet_count=min(packets, _MAX_COUNT), byte_count=min(octets, _MAX_COUNT))
+    return p4r.CounterData(
+        packet_count=min(packets, _MAX_COUNT), byte_count=min(octets, _MAX_COUNT)
+    )
 
 
 def no_color_counters(present: bool) -> None:

@@ -141,7 +141,9 @@ class _Lpm(_FieldCodec):
         return value + prefix.to_bytes(_PREFIX_OCTETS, "big")
 
     def decode(self, part: bytes) -> p4r.FieldMatch:
-        lpm = p4r.FieldMatch.LPM(value=narrow(part[: self.size]), prefix_len=int.from_bytes(part[self.size :], "big"))
+        lpm = p4r.FieldMatch.LPM(
+            value=narrow(part[: self.size]), prefix_len=int.from_bytes(part[self.size :], "big")
+        )
         return p4r.FieldMatch(field_id=self.id, lpm=lpm)
 
     def masked(self, part: bytes) -> tuple[bytes, bytes]:
@@ -168,7 +170,9 @@ class _Ternary(_FieldCodec):
         return value + mask
 
     def decode(self, part: bytes) -> p4r.FieldMatch:
-        ternary = p4r.FieldMatch.Ternary(value=narrow(part[: self.size]), mask=narrow(part[self.size :]))
+        ternary = p4r.FieldMatch.Ternary(
+            value=narrow(part[: self.size]), mask=narrow(part[self.size :])
+        )
         return p4r.FieldMatch(field_id=self.id, ternary=ternary)
 
 
@@ -196,7 +200,9 @@ class _Range(_FieldCodec):
     def masked(self, part: bytes) -> tuple[bytes, bytes]:
         low, high = (int.from_bytes(part[i : i + self.size], "big") for i in (0, self.size))
         if (width := high - low + 1) & (width - 1) or low & (width - 1):
-            raise invalid(f"{self.name}: a range in a value set must be a power of two wide and aligned")
+            raise invalid(
+                f"{self.name}: a range in a value set must be a power of two wide and aligned"
+            )
         return part[: self.size], ((1 << self.bits) - width).to_bytes(self.size, "big")
 
 
@@ -212,9 +218,16 @@ class _Optional(_FieldCodec):
         return widen(match.optional.value, self.bits, self.name) + self.ones
 
     def decode(self, part: bytes) -> p4r.FieldMatch:
-        return p4r.FieldMatch(field_id=self.id, optional=p4r.FieldMatch.Optional(value=narrow(part[: self.size])))
+        return p4r.FieldMatch(
+            field_id=self.id, optional=p4r.FieldMatch.Optional(value=narrow(part[: self.size]))
+        )
 
 
 _CODECS: dict[str, Callable[[MatchField], _FieldCodec]] = {
-    "exact": _Exact, "valid": _Exact, "lpm": _Lpm, "ternary": _Ternary, "range": _Range, "optional": _Optional,
+    "exact": _Exact,
+    "valid": _Exact,
+    "lpm": _Lpm,
+    "ternary": _Ternary,
+    "range": _Range,
+    "optional": _Optional,
 }

@@ -90,7 +90,9 @@ def parse(arguments: Sequence[str]) -> Options:
         raise UsageError("--log-console and --log-file exclude each other")
     interfaces = _interfaces(args.interface)
     if extra.cpu_port in interfaces:
-        raise UsageError(f"port {extra.cpu_port} is the CPU port and cannot have interface {interfaces[extra.cpu_port]}")
+        raise UsageError(
+            f"port {extra.cpu_port} is the CPU port and cannot have interface {interfaces[extra.cpu_port]}"
+        )
     if extra.cpu_port == 0:
         raise UsageError("0 is not a valid CPU port")
     packets, octets = _limits(args.queue_limit or extra.queue_limit)
@@ -146,19 +148,44 @@ def _general_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("json", nargs="?", help="BMv2 JSON to start with")
-    add("-i", "--interface", action="append", default=[], metavar="PORT@IFACE", help="attach an interface (repeatable)")
+    add(
+        "-i",
+        "--interface",
+        action="append",
+        default=[],
+        metavar="PORT@IFACE",
+        help="attach an interface (repeatable)",
+    )
     add("--no-p4", action="store_true", help="start without a program")
     add("--device-id", type=int, default=0, help="P4Runtime device id (default 0)")
     add("--pcap", metavar="DIR", help="capture each interface into DIR (default: here)")
     add("--log-console", action="store_true", help="log to standard output")
     add("--log-file", metavar="FILE", help="log to a file")
-    add("-L", "--log-level", default="trace", choices=["trace", "debug", "info", "warn", "error", "off"])
+    add(
+        "-L",
+        "--log-level",
+        default="trace",
+        choices=["trace", "debug", "info", "warn", "error", "off"],
+    )
     add("--log-flush", action="store_true", help=argparse.SUPPRESS)
     add("-v", "--version", action="version", version="echelon-switch 0.1.0")
     add("--json-version", action="version", version="2.23")
-    for name in ("log-file-max-size", "log-file-max-files", "max-port-count", "dump-packet-data", "thrift-port"):
+    for name in (
+        "log-file-max-size",
+        "log-file-max-files",
+        "max-port-count",
+        "dump-packet-data",
+        "thrift-port",
+    ):
         add(f"--{name}", type=int, help=argparse.SUPPRESS)
-    for name in ("nanolog", "notifications-addr", "debugger-addr", "use-files", "packet-in", "restore-state"):
+    for name in (
+        "nanolog",
+        "notifications-addr",
+        "debugger-addr",
+        "use-files",
+        "packet-in",
+        "restore-state",
+    ):
         add(f"--{name}", help=argparse.SUPPRESS)
     add("--debugger", action="store_true", help=argparse.SUPPRESS)
     _add_ours(parser)
@@ -168,10 +195,32 @@ def _general_parser() -> argparse.ArgumentParser:
 def _target_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog=f"{PROGRAM} ... --", description="Options of the target.")
     add = parser.add_argument
-    add("--grpc-server-addr", default=DEFAULT_ADDRESS, metavar="HOST:PORT", help=f"default {DEFAULT_ADDRESS}")
-    add("--cpu-port", type=int, metavar="PORT", help="port number of the controller; none: no packet I/O")
-    add("--drop-port", type=int, default=DEFAULT_DROP_PORT, metavar="PORT", help=f"default {DEFAULT_DROP_PORT}")
-    add("--priority-queues", type=int, default=1, metavar="N", help="queues of a port, the highest served first")
+    add(
+        "--grpc-server-addr",
+        default=DEFAULT_ADDRESS,
+        metavar="HOST:PORT",
+        help=f"default {DEFAULT_ADDRESS}",
+    )
+    add(
+        "--cpu-port",
+        type=int,
+        metavar="PORT",
+        help="port number of the controller; none: no packet I/O",
+    )
+    add(
+        "--drop-port",
+        type=int,
+        default=DEFAULT_DROP_PORT,
+        metavar="PORT",
+        help=f"default {DEFAULT_DROP_PORT}",
+    )
+    add(
+        "--priority-queues",
+        type=int,
+        default=1,
+        metavar="N",
+        help="queues of a port, the highest served first",
+    )
     add("--grpc-server-ssl", action="store_true", help="TLS for the gRPC server")
     add("--grpc-server-cacert", metavar="PEM", help="CA that signs clients")
     add("--grpc-server-cert", metavar="PEM", help="certificate of the server")
@@ -187,9 +236,23 @@ def _target_parser() -> argparse.ArgumentParser:
 
 def _add_ours(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--port-rate", action="append", default=[], metavar="PORT=RATE", help="shape a port, e.g. 1=40mbit (repeatable)")
-    add("--queue-limit", metavar="LIMIT", help="of each queue: 30 (packets), 64kb (bytes), or both with a comma")
-    add("--emit-c", metavar="FILE", help="write the C generated from the JSON (- is standard output) and exit")
+    add(
+        "--port-rate",
+        action="append",
+        default=[],
+        metavar="PORT=RATE",
+        help="shape a port, e.g. 1=40mbit (repeatable)",
+    )
+    add(
+        "--queue-limit",
+        metavar="LIMIT",
+        help="of each queue: 30 (packets), 64kb (bytes), or both with a comma",
+    )
+    add(
+        "--emit-c",
+        metavar="FILE",
+        help="write the C generated from the JSON (- is standard output) and exit",
+    )
 
 
 def _interfaces(items: Sequence[str]) -> dict[int, str]:
@@ -199,7 +262,9 @@ def _interfaces(items: Sequence[str]) -> dict[int, str]:
         if not (at and name and port.isdigit()):
             raise UsageError(f"-i {item}: expected PORT@INTERFACE, e.g. 1@veth1")
         if int(port) in interfaces:
-            raise UsageError(f"-i {item}: port {port} has interface {interfaces[int(port)]} already")
+            raise UsageError(
+                f"-i {item}: port {port} has interface {interfaces[int(port)]} already"
+            )
         interfaces[int(port)] = name
     return interfaces
 
@@ -230,5 +295,8 @@ def _tls(args: argparse.Namespace) -> Tls | None:
     if not (args.grpc_server_cert and args.grpc_server_key):
         raise UsageError("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
     return Tls(
-        args.grpc_server_cert, args.grpc_server_key, args.grpc_server_cacert, args.grpc_server_with_client_auth
+        args.grpc_server_cert,
+        args.grpc_server_key,
+        args.grpc_server_cacert,
+        args.grpc_server_with_client_auth,
     )

@@ -22,7 +22,9 @@ class DataCodec:
         values = list(_values(data))
         if len(leaves) != len(values):
             raise invalid(f"{what}: the data has {len(values)} values, its type {len(leaves)}")
-        return b"".join(leaf.encode(value, what) for leaf, value in zip(leaves, values, strict=True))
+        return b"".join(
+            leaf.encode(value, what) for leaf, value in zip(leaves, values, strict=True)
+        )
 
     def decode(self, spec: p4t.P4DataTypeSpec, value: bytes) -> p4d.P4Data:
         """The value in these bytes."""
@@ -51,7 +53,9 @@ class DataCodec:
             item, value = self._decode(member, value)
             items.append(item)
         like = p4d.P4StructLike(members=items)
-        return (p4d.P4Data(tuple=like) if spec.HasField("tuple") else p4d.P4Data(struct=like)), value
+        return (
+            p4d.P4Data(tuple=like) if spec.HasField("tuple") else p4d.P4Data(struct=like)
+        ), value
 
     def _members(self, spec: p4t.P4DataTypeSpec) -> list[p4t.P4DataTypeSpec] | None:
         """The parts of a struct, tuple or header; None for a type without parts."""
@@ -61,10 +65,17 @@ class DataCodec:
         if kind == "tuple":
             return list(spec.tuple.members)
         if kind == "header":
-            return [p4t.P4DataTypeSpec(bitstring=m.type_spec) for m in self._types.headers[spec.header.name].members]
+            return [
+                p4t.P4DataTypeSpec(bitstring=m.type_spec)
+                for m in self._types.headers[spec.header.name].members
+            ]
         if kind == "new_type":
             new_type = self._types.new_types[spec.new_type.name]
-            return self._members(new_type.original_type) if new_type.HasField("original_type") else None
+            return (
+                self._members(new_type.original_type)
+                if new_type.HasField("original_type")
+                else None
+            )
         return None
 
     def _leaves(self, spec: p4t.P4DataTypeSpec) -> Iterator[_Leaf]:
@@ -115,10 +126,16 @@ class _Leaf:
             return p4d.P4Data(bool=bool(value[-1]))
         if self.kind == "enum_value":
             return p4d.P4Data(enum_value=narrow(value))
-        return p4d.P4Data(bitstring=narrow_signed(value, self.bits) if self.kind == "signed" else narrow(value))
+        return p4d.P4Data(
+            bitstring=narrow_signed(value, self.bits) if self.kind == "signed" else narrow(value)
+        )
 
     def _octets(self, value: bytes, what: str) -> bytes:
-        return widen_signed(value, self.bits, what) if self.kind == "signed" else widen(value, self.bits, what)
+        return (
+            widen_signed(value, self.bits, what)
+            if self.kind == "signed"
+            else widen(value, self.bits, what)
+        )
 
 
 def _values(data: p4d.P4Data) -> Iterator[p4d.P4Data | bytes]:

@@ -30,11 +30,15 @@ class PacketHeader:
             if position is None:
                 raise invalid(f"packet-out: no metadata field has id {item.metadata_id}")
             field = self._fields[position]
-            values[position] = int.from_bytes(widen(item.value, field.bits, f"packet-out: {field.name}"), "big")
+            values[position] = int.from_bytes(
+                widen(item.value, field.bits, f"packet-out: {field.name}"), "big"
+            )
         header = 0
         for field, value in zip(self._fields, values, strict=True):
             header = header << field.bits | value
-        return (header << (self._size * 8 - self._bits)).to_bytes(self._size, "big") + packet.payload
+        return (header << (self._size * 8 - self._bits)).to_bytes(
+            self._size, "big"
+        ) + packet.payload
 
     def decode(self, frame: bytes) -> p4r.PacketIn | None:
         """The packet-in of a frame with its header in front; None if the frame is too short for the header."""
@@ -45,5 +49,7 @@ class PacketHeader:
         for field in self._fields:
             left -= field.bits
             value = header >> left & ((1 << field.bits) - 1)
-            packet.metadata.add(metadata_id=field.id, value=narrow(value.to_bytes(octets(field.bits), "big")))
+            packet.metadata.add(
+                metadata_id=field.id, value=narrow(value.to_bytes(octets(field.bits), "big"))
+            )
         return packet

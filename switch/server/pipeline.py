@@ -17,7 +17,10 @@ _MATCH_KINDS: dict[int, tuple[MatchKind, ...]] = {
     p4i.MatchField.LPM: ("lpm",),
     p4i.MatchField.TERNARY: ("ternary",),
     p4i.MatchField.RANGE: ("range",),
-    p4i.MatchField.OPTIONAL: ("optional", "ternary"),  # p4c writes optional as ternary into the JSON
+    p4i.MatchField.OPTIONAL: (
+        "optional",
+        "ternary",
+    ),  # p4c writes optional as ternary into the JSON
 }
 """P4Info's match types -> how clients write them, then other names that the JSON may use for the same bytes."""
 
@@ -196,7 +199,9 @@ class _Scopes:
         name = table.preamble.name
         known = self._known(name)
         if len(known.key) != len(table.match_fields):
-            raise invalid(f"table {name}: P4Info has {len(table.match_fields)} match fields, the JSON {len(known.key)}")
+            raise invalid(
+                f"table {name}: P4Info has {len(table.match_fields)} match fields, the JSON {len(known.key)}"
+            )
         resources = list(table.direct_resource_ids)
         return TableInfo(
             id=table.preamble.id,
@@ -239,7 +244,9 @@ class _Scopes:
         name = action.preamble.name
         known = named.get(name)
         if known is None or len(known.parameters) != len(action.params):
-            raise invalid(f"table {table}: the JSON has no such action {name}; P4Info and JSON are of one compilation?")
+            raise invalid(
+                f"table {table}: the JSON has no such action {name}; P4Info and JSON are of one compilation?"
+            )
         params = tuple(
             Field(p.id, f"{name}.{p.name}", _width(p, k.bits, name))
             for p, k in zip(action.params, known.parameters, strict=True)
@@ -252,7 +259,9 @@ class _Scopes:
         return self._tables[name]
 
 
-def _match_fields(table: str, fields: Iterable[p4i.MatchField], known: Table) -> tuple[MatchField, ...]:
+def _match_fields(
+    table: str, fields: Iterable[p4i.MatchField], known: Table
+) -> tuple[MatchField, ...]:
     """P4Info's fields in the JSON's order."""
     listed = list(fields)
     by_name = {f.name: f for f in listed}
@@ -262,14 +271,20 @@ def _match_fields(table: str, fields: Iterable[p4i.MatchField], known: Table) ->
     for field, key in zip(listed, known.key, strict=True):
         kinds = _MATCH_KINDS.get(field.match_type, ())
         if key.match not in kinds:
-            raise invalid(f"table {table}: field {field.name} is {key.match} in the JSON, but not so in P4Info")
-        result.append(MatchField(field.id, f"{table}: {field.name}", _width(field, key.bits, table), kinds[0]))
+            raise invalid(
+                f"table {table}: field {field.name} is {key.match} in the JSON, but not so in P4Info"
+            )
+        result.append(
+            MatchField(field.id, f"{table}: {field.name}", _width(field, key.bits, table), kinds[0])
+        )
     return tuple(result)
 
 
 def _width(field: p4i.MatchField | p4i.Action.Param, bits: int, owner: str) -> int:
     if field.HasField("type_name") and not field.bitwidth:
-        raise invalid(f"{owner}: {field.name} is translated to a string, which this switch cannot do")
+        raise invalid(
+            f"{owner}: {field.name} is translated to a string, which this switch cannot do"
+        )
     return bits
 
 
@@ -287,7 +302,13 @@ def _array(array: p4i.Counter | p4i.Meter, known: Iterable[_T], what: str) -> Ar
 
 def _register(register: p4i.Register, program: Program) -> RegisterInfo:
     known = _find(register.preamble.name, program.registers, "register")
-    return RegisterInfo(register.preamble.id, known.name, register.size or known.size, known.bits, register.type_spec)
+    return RegisterInfo(
+        register.preamble.id,
+        known.name,
+        register.size or known.size,
+        known.bits,
+        register.type_spec,
+    )
 
 
 def _digest(digest: p4i.Digest, program: Program) -> DigestInfo:

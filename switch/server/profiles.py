@@ -45,7 +45,9 @@ class Profile:
         self._ports = ports
         self._id = dataplane.action_profile(info.name)
         self._actions = ActionSet(
-            info.actions, lambda name: dataplane.profile_action(self._id, name), f"action profile {info.name}"
+            info.actions,
+            lambda name: dataplane.profile_action(self._id, name),
+            f"action profile {info.name}",
         )
         self._members: dict[int, _Member] = {}
         self._groups: dict[int, _Group] = {}
@@ -61,7 +63,9 @@ class Profile:
             raise invalid("member id 0 is not allowed")
         action, params = self._action(message.action)
         if message.member_id in self._members:
-            raise RequestError(Code.ALREADY_EXISTS, f"{self.info.name}: member {message.member_id} exists")
+            raise RequestError(
+                Code.ALREADY_EXISTS, f"{self.info.name}: member {message.member_id} exists"
+            )
         self._dataplane.add_member(self._id, message.member_id, action, params)
         self._members[message.member_id] = _Member(_copy_member(message))
 
@@ -78,9 +82,14 @@ class Profile:
         self._manual()
         member = self._member(message.member_id)
         if member.entries or member.groups:
-            users = f"group {min(member.groups)}" if member.groups else f"{member.entries} table entries"
+            users = (
+                f"group {min(member.groups)}"
+                if member.groups
+                else f"{member.entries} table entries"
+            )
             raise RequestError(
-                Code.FAILED_PRECONDITION, f"{self.info.name}: member {message.member_id} is in use by {users}"
+                Code.FAILED_PRECONDITION,
+                f"{self.info.name}: member {message.member_id} is in use by {users}",
             )
         self._dataplane.delete_member(self._id, message.member_id)
         del self._members[message.member_id]
@@ -100,7 +109,9 @@ class Profile:
         if not message.group_id:
             raise invalid("group id 0 is not allowed")
         if message.group_id in self._groups:
-            raise RequestError(Code.ALREADY_EXISTS, f"{self.info.name}: group {message.group_id} exists")
+            raise RequestError(
+                Code.ALREADY_EXISTS, f"{self.info.name}: group {message.group_id} exists"
+            )
         limit = self.info.max_group_size
         if message.max_size < 0 or (limit and message.max_size > limit):
             raise invalid(f"{self.info.name}: max_size {message.max_size} is not within 0..{limit}")
@@ -161,7 +172,9 @@ class Profile:
             return Target(TargetKind.GROUP, action.action_profile_group_id)
         if kind == "action_profile_action_set":
             return self._create_one_shot(action.action_profile_action_set)
-        raise invalid(f"the table uses action profile {self.info.name}: give a member, a group or an action set")
+        raise invalid(
+            f"the table uses action profile {self.info.name}: give a member, a group or an action set"
+        )
 
     def release(self, target: Target) -> None:
         """The entry no longer points there; a one-shot's hidden group and members go with it."""
@@ -187,11 +200,17 @@ class Profile:
         if not self.info.selector:
             raise invalid(f"{self.info.name} has no selector: action sets need one")
         if self._members or any(group.message is not None for group in self._groups.values()):
-            raise invalid(f"{self.info.name} is programmed by members and groups: action sets cannot be mixed in")
+            raise invalid(
+                f"{self.info.name} is programmed by members and groups: action sets cannot be mixed in"
+            )
         if action_set.action_selection_mode or action_set.size_semantics:
-            raise RequestError(Code.UNIMPLEMENTED, "selection mode and size semantics are those of the selector")
+            raise RequestError(
+                Code.UNIMPLEMENTED, "selection mode and size semantics are those of the selector"
+            )
         actions = action_set.action_profile_actions
-        self._check_sizes([a.weight for a in actions], self.info.max_group_size, Code.INVALID_ARGUMENT)
+        self._check_sizes(
+            [a.weight for a in actions], self.info.max_group_size, Code.INVALID_ARGUMENT
+        )
         parsed = [(*self._action(a.action), self._weight(a.weight), _watch(a)) for a in actions]
         group_id, members, slots = self._next_one_shot, [], []
         try:
@@ -213,7 +232,11 @@ class Profile:
         return Target(TargetKind.GROUP, group_id)
 
     def _apply(self, group_id: int, group: _Group) -> None:
-        alive = [(m, weight) for m, weight, watch in group.slots if watch is None or self._ports.is_up(watch)]
+        alive = [
+            (m, weight)
+            for m, weight, watch in group.slots
+            if watch is None or self._ports.is_up(watch)
+        ]
         self._dataplane.set_group(self._id, group_id, alive)
 
     def _resolve(self, message: p4r.ActionProfileGroup) -> _Group:
@@ -222,7 +245,9 @@ class Profile:
         slots, seen = [], set()
         for member in message.members:
             if member.member_id in seen:
-                raise invalid(f"{self.info.name}: member {member.member_id} is listed twice; use its weight")
+                raise invalid(
+                    f"{self.info.name}: member {member.member_id} is listed twice; use its weight"
+                )
             seen.add(member.member_id)
             self._member(member.member_id)
             slots.append((member.member_id, self._weight(member.weight), _watch(member)))
@@ -233,7 +258,9 @@ class Profile:
     def _check_sizes(self, weights: list[int], limit: int, code: Code) -> None:
         size = len(weights) if self.info.counts_members else sum(w or 1 for w in weights)
         if limit and size > limit:
-            raise RequestError(code, f"{self.info.name}: a group of size {size} exceeds the maximum of {limit}")
+            raise RequestError(
+                code, f"{self.info.name}: a group of size {size} exceeds the maximum of {limit}"
+            )
 
     def _weight(self, weight: int) -> int:
         if self.info.weights_disallowed:
@@ -243,7 +270,9 @@ class Profile:
         if weight <= 0:
             raise invalid(f"{self.info.name}: the weight of a member must be positive")
         if self.info.max_member_weight and weight > self.info.max_member_weight:
-            raise invalid(f"{self.info.name}: weight {weight} exceeds the maximum of {self.info.max_member_weight}")
+            raise invalid(
+                f"{self.info.name}: weight {weight} exceeds the maximum of {self.info.max_member_weight}"
+            )
         return weight
 
     def _action(self, action: p4r.Action) -> tuple[int, bytes]:
@@ -260,7 +289,9 @@ class Profile:
 
     def _manual(self) -> None:
         if self._one_shots:
-            raise invalid(f"{self.info.name} is programmed by action sets: members and groups cannot be mixed in")
+            raise invalid(
+                f"{self.info.name} is programmed by action sets: members and groups cannot be mixed in"
+            )
 
     def _selector(self) -> None:
         self._manual()

@@ -37,7 +37,9 @@ class Replication:
         """Add a group. Raises ALREADY_EXISTS, INVALID_ARGUMENT, OUT_OF_RANGE."""
         self._check_group(message)
         if message.multicast_group_id in self._groups:
-            raise RequestError(Code.ALREADY_EXISTS, f"multicast group {message.multicast_group_id} exists")
+            raise RequestError(
+                Code.ALREADY_EXISTS, f"multicast group {message.multicast_group_id} exists"
+            )
         self._set_group(message)
 
     def modify_group(self, message: p4r.MulticastGroupEntry) -> None:
@@ -122,7 +124,10 @@ class Replication:
     def _alive(self, replicas: _Replicas) -> list[tuple[int, int]]:
         """The replica in use of each: the first whose port is up; its own port, where the frames are then lost and
         counted, if none is."""
-        return [next((r for r in choices if self._ports.is_up(r[0])), choices[0]) for choices in replicas]
+        return [
+            next((r for r in choices if self._ports.is_up(r[0])), choices[0])
+            for choices in replicas
+        ]
 
     def _check_group(self, message: p4r.MulticastGroupEntry) -> None:
         self._check_group_id(message.multicast_group_id)
@@ -132,7 +137,9 @@ class Replication:
         if not group_id:
             raise invalid("0 is not a valid multicast group id")
         if group_id > MAX_MULTICAST_GROUP:
-            raise RequestError(Code.OUT_OF_RANGE, f"multicast group id {group_id} is above {MAX_MULTICAST_GROUP}")
+            raise RequestError(
+                Code.OUT_OF_RANGE, f"multicast group id {group_id} is above {MAX_MULTICAST_GROUP}"
+            )
 
     def _check_session(self, message: p4r.CloneSessionEntry) -> None:
         self._check_session_id(message.session_id)
@@ -171,7 +178,9 @@ def _check_replicas(replicas: _Replicas, what: str) -> None:
 
 
 def _hangs_on(replicas: Iterable[p4r.Replica], port: int) -> bool:
-    return any(len(choices) > 1 and any(p == port for p, _ in choices) for choices in _parse(replicas))
+    return any(
+        len(choices) > 1 and any(p == port for p, _ in choices) for choices in _parse(replicas)
+    )
 
 
 def _existing(entries: dict[int, _M], key: int, what: str) -> _M:

@@ -54,6 +54,8 @@ def parse_role_config(role: p4r.Role) -> RoleConfig:
     return RoleConfig(
         writable=listed,
         receives_packet_ins=message.receives_packet_ins,
-        packet_in_filter=(chosen.metadata_id, chosen.value) if message.HasField("packet_in_filter") else None,
+        packet_in_filter=(chosen.metadata_id, chosen.value)
+        if message.HasField("packet_in_filter")
+        else None,
         can_push_pipeline=message.can_push_pipeline,
     )

@@ -11,10 +11,18 @@ def p4info_id(entity: p4r.Entity) -> int:
     if kind == "table_entry":
         return entity.table_entry.table_id
     if kind in ("direct_counter_entry", "direct_meter_entry"):
-        direct = entity.direct_counter_entry if kind == "direct_counter_entry" else entity.direct_meter_entry
+        direct = (
+            entity.direct_counter_entry
+            if kind == "direct_counter_entry"
+            else entity.direct_meter_entry
+        )
         return direct.table_entry.table_id
     if kind in ("action_profile_member", "action_profile_group"):
-        profiled = entity.action_profile_member if kind == "action_profile_member" else entity.action_profile_group
+        profiled = (
+            entity.action_profile_member
+            if kind == "action_profile_member"
+            else entity.action_profile_group
+        )
         return profiled.action_profile_id
     if kind == "counter_entry":
         return entity.counter_entry.counter_id

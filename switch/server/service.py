@@ -53,7 +53,9 @@ class Service(p4r_grpc.P4RuntimeServicer):
             _abort_batch(outcomes, context)
         return p4r.WriteResponse()
 
-    def Read(self, request: p4r.ReadRequest, context: grpc.ServicerContext) -> Iterator[p4r.ReadResponse]:
+    def Read(
+        self, request: p4r.ReadRequest, context: grpc.ServicerContext
+    ) -> Iterator[p4r.ReadResponse]:
         """Stream what the request selects."""
         try:
             for response in self._device.read(request):
@@ -90,14 +92,18 @@ class Service(p4r_grpc.P4RuntimeServicer):
         if stream.error is not None:
             _abort(stream.error, context)
 
-    def Capabilities(self, request: p4r.CapabilitiesRequest, context: grpc.ServicerContext) -> p4r.CapabilitiesResponse:
+    def Capabilities(
+        self, request: p4r.CapabilitiesRequest, context: grpc.ServicerContext
+    ) -> p4r.CapabilitiesResponse:
         """The version of the protocol."""
         if request.device_id:
             _answer(self._device.check_device, request.device_id, context)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
 
-def serve(device: Device, address: str, credentials: grpc.ServerCredentials | None) -> tuple[grpc.Server, int]:
+def serve(
+    device: Device, address: str, credentials: grpc.ServerCredentials | None
+) -> tuple[grpc.Server, int]:
     """Start to serve; the server and its TCP port (address port 0 lets the system choose one). Raises OSError if the
     address cannot be bound."""
     options = [
@@ -138,7 +144,7 @@ def _abort_batch(outcomes: Sequence[Outcome], context: grpc.ServicerContext) -> 
     raise AssertionError("context.abort_with_status always raises")
 
 
-class _Status(grpc.Status):  # type: ignore[misc]
+class _Status(grpc.Status):
     """A google.rpc.Status as gRPC wants it."""
 
     def __init__(self, status: rpc_status.Status) -> None:

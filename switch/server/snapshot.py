@@ -49,10 +49,14 @@ def _updates(state: ForwardingState) -> Iterator[p4r.Update]:
     for value_set in _read(state, value_set_entry=p4r.ValueSetEntry()):
         if value_set.value_set_entry.members:
             yield _update(MODIFY, value_set)
-    for group in state.replication.read_groups(p4r.MulticastGroupEntry()):
-        yield _update(INSERT, _replication(p4r.PacketReplicationEngineEntry(multicast_group_entry=group)))
+    for multicast in state.replication.read_groups(p4r.MulticastGroupEntry()):
+        yield _update(
+            INSERT, _replication(p4r.PacketReplicationEngineEntry(multicast_group_entry=multicast))
+        )
     for session in state.replication.read_sessions(p4r.CloneSessionEntry()):
-        yield _update(INSERT, _replication(p4r.PacketReplicationEngineEntry(clone_session_entry=session)))
+        yield _update(
+            INSERT, _replication(p4r.PacketReplicationEngineEntry(clone_session_entry=session))
+        )
     for digest in _read(state, digest_entry=p4r.DigestEntry()):
         yield _update(INSERT, digest)
 

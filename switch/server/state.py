@@ -30,11 +30,17 @@ class ForwardingState:
     """Tables, profiles, externs and replication of a pipeline that the data plane has loaded. Callers serialize."""
 
     def __init__(
-        self, pipeline: Pipeline, dataplane: Dataplane, ports: Ports, send_digest: Callable[[p4r.DigestList], bool]
+        self,
+        pipeline: Pipeline,
+        dataplane: Dataplane,
+        ports: Ports,
+        send_digest: Callable[[p4r.DigestList], bool],
     ) -> None:
         types = DataCodec(pipeline.config.p4info.type_info)
         self.pipeline = pipeline
-        self.profiles = {key: Profile(info, dataplane, ports) for key, info in pipeline.profiles.items()}
+        self.profiles = {
+            key: Profile(info, dataplane, ports) for key, info in pipeline.profiles.items()
+        }
         self.tables = {
             key: Table(info, dataplane, self.profiles[info.profile] if info.profile else None)
             for key, info in pipeline.tables.items()
@@ -70,7 +76,11 @@ class ForwardingState:
             elif run:
                 run.append(entity.table_entry)
             else:
-                run, run_table, run_start = [entity.table_entry], entity.table_entry.table_id, position
+                run, run_table, run_start = (
+                    [entity.table_entry],
+                    entity.table_entry.table_id,
+                    position,
+                )
         if run:
             outcomes[run_start:] = self._insert(run_table, run)
         return outcomes
@@ -95,11 +105,13 @@ class ForwardingState:
             return [_no_table(table_id)] * len(entries)
         return table.insert(entries)
 
-    def _writer(self, kind: str | None, update_type: int) -> _Write:
+    def _writer(self, kind: str | None, update_type: p4r.Update.Type.ValueType) -> _Write:
         if kind is None:
             raise invalid("the update has no entity")
         if kind not in self._writers:
-            raise RequestError(Code.UNIMPLEMENTED, f"{kind} is not supported: v1model has no such externs")
+            raise RequestError(
+                Code.UNIMPLEMENTED, f"{kind} is not supported: v1model has no such externs"
+            )
         if update_type not in (INSERT, MODIFY, DELETE):
             raise invalid("Update type is not set")
         writer = self._writers[kind].get(update_type)
@@ -128,14 +140,22 @@ class ForwardingState:
             "counter_entry": {MODIFY: self.counters.modify},
             "direct_counter_entry": {MODIFY: self.direct.modify_counter},
             "packet_replication_engine_entry": {
-                INSERT: lambda m: self._replicate(m, self.replication.insert_group, self.replication.insert_session),
-                MODIFY: lambda m: self._replicate(m, self.replication.modify_group, self.replication.modify_session),
-                DELETE: lambda m: self._replicate(m, self.replication.delete_group, self.replication.delete_session),
+                INSERT: lambda m: self._replicate(
+                    m, self.replication.insert_group, self.replication.insert_session
+                ),
+                MODIFY: lambda m: self._replicate(
+                    m, self.replication.modify_group, self.replication.modify_session
+                ),
+                DELETE: lambda m: self._replicate(
+                    m, self.replication.delete_group, self.replication.delete_session
+                ),
             },
             "value_set_entry": {MODIFY: self.value_sets.modify},
             "register_entry": {MODIFY: self.registers.modify},
             "digest_entry": {
-                INSERT: self.digests.insert, MODIFY: self.digests.modify, DELETE: self.digests.delete,
+                INSERT: self.digests.insert,
+                MODIFY: self.digests.modify,
+                DELETE: self.digests.delete,
             },
         }
 
@@ -147,7 +167,9 @@ class ForwardingState:
         if kind is None:
             raise invalid("the request has no entity")
         if kind == "extern_entry":
-            raise RequestError(Code.UNIMPLEMENTED, "extern_entry is not supported: v1model has no such externs")
+            raise RequestError(
+                Code.UNIMPLEMENTED, "extern_entry is not supported: v1model has no such externs"
+            )
         try:
             yield from self._readers[kind](getattr(entity, kind))
         except DataplaneError as error:
@@ -167,21 +189,33 @@ class ForwardingState:
                 for group in profile.read_groups(m.group_id)
             ),
             "meter_entry": lambda m: (p4r.Entity(meter_entry=e) for e in self.meters.read(m)),
-            "direct_meter_entry": lambda m: (p4r.Entity(direct_meter_entry=e) for e in self.direct.read_meters(m)),
+            "direct_meter_entry": lambda m: (
+                p4r.Entity(direct_meter_entry=e) for e in self.direct.read_meters(m)
+            ),
             "counter_entry": lambda m: (p4r.Entity(counter_entry=e) for e in self.counters.read(m)),
             "direct_counter_entry": lambda m: (
                 p4r.Entity(direct_counter_entry=e) for e in self.direct.read_counters(m)
             ),
             "packet_replication_engine_entry": self._read_replication,
-            "value_set_entry": lambda m: (p4r.Entity(value_set_entry=e) for e in self.value_sets.read(m)),
-            "register_entry": lambda m: (p4r.Entity(register_entry=e) for e in self.registers.read(m)),
+            "value_set_entry": lambda m: (
+                p4r.Entity(value_set_entry=e) for e in self.value_sets.read(m)
+            ),
+            "register_entry": lambda m: (
+                p4r.Entity(register_entry=e) for e in self.registers.read(m)
+            ),
             "digest_entry": lambda m: (p4r.Entity(digest_entry=e) for e in self.digests.read(m)),
         }
 
     def _read_tables(self, request: p4r.TableEntry) -> Iterator[p4r.Entity]:
-        tables: Iterable[Table] = [self.table(request.table_id)] if request.table_id else self.tables.values()
+        tables: Iterable[Table] = (
+            [self.table(request.table_id)] if request.table_id else self.tables.values()
+        )
         if not request.table_id:
-            tables = [t for t in tables if t.info.idle_timeout or not request.HasField("time_since_last_hit")]
+            tables = [
+                t
+                for t in tables
+                if t.info.idle_timeout or not request.HasField("time_since_last_hit")
+            ]
         for table in tables:
             for entry in table.read(request):
                 yield p4r.Entity(table_entry=entry)
@@ -195,7 +229,9 @@ class ForwardingState:
             for session in self.replication.read_sessions(request.clone_session_entry):
                 yield _replication_entity(clone_session_entry=session)
         else:
-            raise invalid("a packet replication engine entry is a multicast group or a clone session")
+            raise invalid(
+                "a packet replication engine entry is a multicast group or a clone session"
+            )
 
     # -- look-ups ---------------------------------------------------------------------------------------------
 
@@ -218,14 +254,18 @@ class ForwardingState:
         self.replication.port_changed(port)
 
     @staticmethod
-    def _replicate(message: p4r.PacketReplicationEngineEntry, group: _Write, session: _Write) -> None:
+    def _replicate(
+        message: p4r.PacketReplicationEngineEntry, group: _Write, session: _Write
+    ) -> None:
         kind = message.WhichOneof("type")
         if kind == "multicast_group_entry":
             group(message.multicast_group_entry)
         elif kind == "clone_session_entry":
             session(message.clone_session_entry)
         else:
-            raise invalid("a packet replication engine entry is a multicast group or a clone session")
+            raise invalid(
+                "a packet replication engine entry is a multicast group or a clone session"
+            )
 
 
 def _replication_entity(**kind: Any) -> p4r.Entity:

@@ -63,7 +63,9 @@ class Stream:
                 self._device.arbiter.leave(self._client)
             self._outbox.put(None)
             if self.lost:
-                _LOG.warning("%d messages were lost on a stream whose client did not keep up", self.lost)
+                _LOG.warning(
+                    "%d messages were lost on a stream whose client did not keep up", self.lost
+                )
 
     def _handle(self, request: p4r.StreamMessageRequest) -> None:
         kind = request.WhichOneof("update")
@@ -88,7 +90,9 @@ class Stream:
             self.send(_stream_error(from_dataplane(error), request))
 
 
-def _stream_error(error: RequestError, request: p4r.StreamMessageRequest) -> p4r.StreamMessageResponse:
+def _stream_error(
+    error: RequestError, request: p4r.StreamMessageRequest
+) -> p4r.StreamMessageResponse:
     """The message that tells a client which of its messages failed, with that message inside."""
     response = p4r.StreamMessageResponse()
     response.error.canonical_code = error.code

@@ -15,7 +15,9 @@ def without_client() -> None:
     spec = importlib.util.find_spec("finsy")
     if spec is None:
         raise ModuleNotFoundError("finsy is not installed; `make setup` installs it", name="finsy")
-    package = types.ModuleType("finsy", "Stands in for finsy, of which this process needs the stubs only.")
+    package = types.ModuleType(
+        "finsy", "Stands in for finsy, of which this process needs the stubs only."
+    )
     package.__path__ = list(spec.submodule_search_locations or ())
     package.__spec__ = spec
     sys.modules["finsy"] = package

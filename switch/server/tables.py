@@ -26,7 +26,17 @@ from switch.server.profiles import Profile
 class Entry:
     """One entry of a table."""
 
-    __slots__ = ("action", "cookie", "handle", "idle_timeout_ns", "is_const", "key", "metadata", "priority", "target")
+    __slots__ = (
+        "action",
+        "cookie",
+        "handle",
+        "idle_timeout_ns",
+        "is_const",
+        "key",
+        "metadata",
+        "priority",
+        "target",
+    )
 
     handle: int
     """The data plane's."""
@@ -67,7 +77,9 @@ class Table:
         self._entries: dict[tuple[bytes, int], Entry] = {}
         # the actions of an indirect table are its profile's, which resolves them
         direct = {} if profile else info.actions
-        self._actions = ActionSet(direct, lambda name: dataplane.action(self._id, name), f"table {info.name}")
+        self._actions = ActionSet(
+            direct, lambda name: dataplane.action(self._id, name), f"table {info.name}"
+        )
         self.default = DefaultEntry(info, dataplane, self._id, self._actions)
         self._load_initial()
 
@@ -91,7 +103,9 @@ class Table:
             else:
                 batch.append((position, entry))
                 fresh.add((entry.key, entry.priority))
-        results = self._dataplane.insert_many(self._id, [(e.key, e.priority, e.target) for _, e in batch])
+        results = self._dataplane.insert_many(
+            self._id, [(e.key, e.priority, e.target) for _, e in batch]
+        )
         for (position, entry), result in zip(batch, results, strict=True):
             if isinstance(result, DataplaneError):
                 outcomes[position] = from_dataplane(result)
@@ -124,7 +138,9 @@ class Table:
     def delete(self, message: p4r.TableEntry) -> None:
         """Remove an entry. Raises NOT_FOUND, PERMISSION_DENIED (const), INVALID_ARGUMENT."""
         if message.is_default_action:
-            raise invalid(f"table {self.info.name}: the default entry cannot be deleted; MODIFY it without an action")
+            raise invalid(
+                f"table {self.info.name}: the default entry cannot be deleted; MODIFY it without an action"
+            )
         if self.info.is_const:
             raise self._immutable("it was declared with const entries")
         entry = self._existing(message)
@@ -138,7 +154,9 @@ class Table:
     def read(self, request: p4r.TableEntry) -> Iterator[p4r.TableEntry]:
         """The entries that a request selects. Raises INVALID_ARGUMENT."""
         if request.HasField("time_since_last_hit") and not self.info.idle_timeout:
-            raise invalid(f"table {self.info.name} has no idle time-out, hence no time since last hit")
+            raise invalid(
+                f"table {self.info.name} has no idle time-out, hence no time since last hit"
+            )
         if request.is_default_action:
             self._no_match_for_default(request)
             yield self.default.read()
@@ -156,7 +174,9 @@ class Table:
 
     def key_message(self, entry: Entry) -> p4r.TableEntry:
         """Only what names an entry: table, match, priority."""
-        return p4r.TableEntry(table_id=self.info.id, match=self._keys.decode(entry.key), priority=entry.priority)
+        return p4r.TableEntry(
+            table_id=self.info.id, match=self._keys.decode(entry.key), priority=entry.priority
+        )
 
     def message(self, entry: Entry, wanted: p4r.TableEntry) -> p4r.TableEntry:
         """An entry, with those of its direct resources that are set in `wanted`."""
@@ -164,19 +184,25 @@ class Table:
         if entry.action is not None:
             message.action.CopyFrom(entry.action)
         elif entry.target.kind is TargetKind.ACTION:
-            message.action.action.CopyFrom(self._actions.decode(entry.target.id, entry.target.params))
+            message.action.action.CopyFrom(
+                self._actions.decode(entry.target.id, entry.target.params)
+            )
         message.controller_metadata = entry.cookie
         message.metadata = entry.metadata
         message.idle_timeout_ns = entry.idle_timeout_ns
         message.is_const = entry.is_const
         if wanted.HasField("counter_data") and self.info.counter:
-            message.counter_data.CopyFrom(counter_message(self._dataplane.direct_counter(entry.handle)))
+            message.counter_data.CopyFrom(
+                counter_message(self._dataplane.direct_counter(entry.handle))
+            )
         if wanted.HasField("meter_config") and self.info.meter:
             config = self._dataplane.direct_meter(entry.handle)
             if config is not None:
                 message.meter_config.CopyFrom(meter_message(config))
         if wanted.HasField("time_since_last_hit"):
-            message.time_since_last_hit.elapsed_ns = int(self._dataplane.last_hit(entry.handle) * 1e9)
+            message.time_since_last_hit.elapsed_ns = int(
+                self._dataplane.last_hit(entry.handle) * 1e9
+            )
         return message
 
     def idle_messages(self) -> list[p4r.TableEntry]:
@@ -201,7 +227,9 @@ class Table:
 
     def _prepare_insert(self, message: p4r.TableEntry, fresh: set[tuple[bytes, int]]) -> Entry:
         if message.is_default_action:
-            raise invalid(f"table {self.info.name}: the default entry cannot be inserted; MODIFY it")
+            raise invalid(
+                f"table {self.info.name}: the default entry cannot be inserted; MODIFY it"
+            )
         if self.info.is_const:
             raise self._immutable("it was declared with const entries")
         if not self.info.fields:
@@ -212,7 +240,9 @@ class Table:
         key = self._keys.encode(message.match)
         priority = self._priority(message)
         if (key, priority) in self._entries or (key, priority) in fresh:
-            raise RequestError(Code.ALREADY_EXISTS, "Match entry exists, use MODIFY if you wish to change action")
+            raise RequestError(
+                Code.ALREADY_EXISTS, "Match entry exists, use MODIFY if you wish to change action"
+            )
         entry = Entry(key, priority, self._acquire(message.action))
         self._remember(entry, message)
         return entry
@@ -248,7 +278,9 @@ class Table:
             raise invalid(f"table {self.info.name} has no action profile: give an action")
         codec = self._actions.find(action.action.action_id)
         if codec.scope == p4i.ActionRef.DEFAULT_ONLY:
-            raise RequestError(Code.PERMISSION_DENIED, f"action {codec.name} is for the default entry only")
+            raise RequestError(
+                Code.PERMISSION_DENIED, f"action {codec.name} is for the default entry only"
+            )
         return Target(TargetKind.ACTION, codec.dataplane_id, codec.encode(action.action))
 
     def _release(self, target: Target) -> None:
@@ -259,7 +291,9 @@ class Table:
         priority = message.priority
         if self._needs_priority:
             if priority <= 0:
-                raise invalid(f"table {self.info.name}: ternary, range and optional matches need a priority above 0")
+                raise invalid(
+                    f"table {self.info.name}: ternary, range and optional matches need a priority above 0"
+                )
         elif priority:
             raise invalid(f"table {self.info.name}: exact and lpm matches take no priority")
         return priority
@@ -318,7 +352,9 @@ class Table:
 
     def _no_match_for_default(self, message: p4r.TableEntry) -> None:
         if message.match or message.priority:
-            raise invalid(f"table {self.info.name}: the default entry has neither match nor priority")
+            raise invalid(
+                f"table {self.info.name}: the default entry has neither match nor priority"
+            )
 
     def _immutable(self, why: str) -> RequestError:
         return RequestError(Code.PERMISSION_DENIED, f"table {self.info.name} is constant: {why}")

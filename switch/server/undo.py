@@ -21,7 +21,9 @@ def write_or_roll_back(state: ForwardingState, updates: list[p4r.Update]) -> lis
             failure = state.write_one(step)
             if failure is not None:
                 raise RequestError(Code.INTERNAL, f"rolling back failed: {failure.message}")
-        outcomes: list[Outcome] = [RequestError(Code.ABORTED, "rolled back: another update failed")] * len(updates)
+        outcomes: list[Outcome] = [
+            RequestError(Code.ABORTED, "rolled back: another update failed")
+        ] * len(updates)
         outcomes[position] = error
         return outcomes
     return [None] * len(updates)
@@ -44,7 +46,11 @@ def _table_entry_before(state: ForwardingState, update: p4r.Update) -> p4r.Entit
     entry = update.entity.table_entry
     table = state.table(entry.table_id)
     if entry.is_default_action:
-        before = table.default.read() if table.default.changed else p4r.TableEntry(table_id=entry.table_id)
+        before = (
+            table.default.read()
+            if table.default.changed
+            else p4r.TableEntry(table_id=entry.table_id)
+        )
         before.is_default_action = True
         return p4r.Entity(table_entry=before)
     wanted = p4r.TableEntry(meter_config=p4r.MeterConfig())

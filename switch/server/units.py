@@ -21,7 +21,9 @@ def queue_limit(text: str) -> tuple[int | None, int | None]:
     for part in text.lower().split(","):
         found = re.fullmatch(r"([0-9]+)([kmg]?)(p|b|)", part.strip())
         if found is None:
-            raise ValueError(f"{text!r} is not a queue limit; write for example 30 (packets) or 64kb (bytes)")
+            raise ValueError(
+                f"{text!r} is not a queue limit; write for example 30 (packets) or 64kb (bytes)"
+            )
         number = int(found[1]) * _PREFIXES[found[2]]
         if found[3] == "b":
             octets = number

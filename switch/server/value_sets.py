@@ -19,7 +19,9 @@ class ValueSets:
         self._infos = infos
         self._dataplane = dataplane
         self._ids = {key: dataplane.value_set(info.name) for key, info in infos.items()}
-        self._codecs = {key: KeyCodec(info.fields, f"value set {info.name}") for key, info in infos.items()}
+        self._codecs = {
+            key: KeyCodec(info.fields, f"value set {info.name}") for key, info in infos.items()
+        }
         self._members: dict[int, list[bytes]] = {key: [] for key in infos}
 
     def modify(self, message: p4r.ValueSetEntry) -> None:
@@ -27,7 +29,9 @@ class ValueSets:
         info = self._find(message.value_set_id)
         codec = self._codecs[info.id]
         if info.size and len(message.members) > info.size:
-            raise RequestError(Code.RESOURCE_EXHAUSTED, f"{info.name}: more than {info.size} members")
+            raise RequestError(
+                Code.RESOURCE_EXHAUSTED, f"{info.name}: more than {info.size} members"
+            )
         keys = [codec.encode(member.match) for member in message.members]
         if len(set(keys)) < len(keys):
             raise RequestError(Code.ALREADY_EXISTS, f"{info.name}: a member is listed twice")

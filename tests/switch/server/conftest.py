@@ -34,7 +34,9 @@ def dataplane() -> Iterator[FakeDataplane]:
 @pytest.fixture
 def server(dataplane: FakeDataplane) -> Iterator[Server]:
     """A running server without a pipeline."""
-    device = Device(DEVICE_ID, dataplane, dataplane.cpu_port, lambda: FakeDataplane(dataplane.programs))
+    device = Device(
+        DEVICE_ID, dataplane, dataplane.cpu_port, lambda: FakeDataplane(dataplane.programs)
+    )
     events = EventLoop(device, dataplane.events_fd)
     grpc_server, port = serve(device, "127.0.0.1:0", None)
     events.start()

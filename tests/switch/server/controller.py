@@ -33,10 +33,14 @@ class Controller(AbstractContextManager["Controller"]):
         self.device_id = device_id
         self.role = ""
         self.election_id: int | None = None
-        self._channel = grpc.insecure_channel(address, options=[("grpc.max_metadata_size", 1 << 20)])
+        self._channel = grpc.insecure_channel(
+            address, options=[("grpc.max_metadata_size", 1 << 20)]
+        )
         self.stub = p4r_grpc.P4RuntimeStub(self._channel)
         self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
-        self._responses: queue.SimpleQueue[p4r.StreamMessageResponse | grpc.RpcError | None] = queue.SimpleQueue()
+        self._responses: queue.SimpleQueue[p4r.StreamMessageResponse | grpc.RpcError | None] = (
+            queue.SimpleQueue()
+        )
         self._stream = self.stub.StreamChannel(iter(self._requests.get, None))
         threading.Thread(target=self._receive, daemon=True).start()
 
@@ -49,7 +53,10 @@ class Controller(AbstractContextManager["Controller"]):
             self._responses.put(error)
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -83,9 +90,14 @@ class Controller(AbstractContextManager["Controller"]):
         self, election_id: int | None, *, role: p4r.Role | None = None, device_id: int | None = None
     ) -> None:
         self.election_id = election_id
-        message = p4r.MasterArbitrationUpdate(device_id=self.device_id if device_id is None else device_id)
+        message = p4r.MasterArbitrationUpdate(
+            device_id=self.device_id if device_id is None else device_id
+        )
         if election_id is not None:
-            message.election_id.high, message.election_id.low = election_id >> 64, election_id & (1 << 64) - 1
+            message.election_id.high, message.election_id.low = (
+                election_id >> 64,
+                election_id & (1 << 64) - 1,
+            )
         if role is not None:
             self.role = role.name
             message.role.CopyFrom(role)
@@ -98,7 +110,9 @@ class Controller(AbstractContextManager["Controller"]):
 
     # -- unary
 
-    def write(self, *updates: p4r.Update, atomicity: int = p4r.WriteRequest.CONTINUE_ON_ERROR) -> None:
+    def write(
+        self, *updates: p4r.Update, atomicity: int = p4r.WriteRequest.CONTINUE_ON_ERROR
+    ) -> None:
         request = p4r.WriteRequest(device_id=self.device_id, updates=updates, role=self.role)
         request.atomicity = atomicity  # type: ignore[assignment]
         self._identify(request)
@@ -135,7 +149,9 @@ class Controller(AbstractContextManager["Controller"]):
         config: p4r.ForwardingPipelineConfig | None,
         action: int = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
     ) -> None:
-        request = p4r.SetForwardingPipelineConfigRequest(device_id=self.device_id, role=self.role, config=config)
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self.device_id, role=self.role, config=config
+        )
         request.action = action  # type: ignore[assignment]
         self._identify(request)
         self.stub.SetForwardingPipelineConfig(request)
@@ -186,7 +202,9 @@ def exact(field_id: int, value: int) -> p4r.FieldMatch:
     return p4r.FieldMatch(field_id=field_id, exact=p4r.FieldMatch.Exact(value=number(value)))
 
 
-def entry(table: str, *match: p4r.FieldMatch, act: p4r.Action | None = None, **fields: object) -> p4r.TableEntry:
+def entry(
+    table: str, *match: p4r.FieldMatch, act: p4r.Action | None = None, **fields: object
+) -> p4r.TableEntry:
     """An entry of a table with direct actions."""
     message = p4r.TableEntry(table_id=TABLE_ID[table], match=match, **fields)  # type: ignore[arg-type]
     message.action.action.CopyFrom(action() if act is None else act)

@@ -58,7 +58,12 @@ class FakeDataplane:
         for table in self._program.tables:
             if table.const_entries:
                 key = b"".join(bytes((f.bits + 7) // 8) for f in table.key)
-                self._add(table.id, key, 1, Target(TargetKind.ACTION, table.actions[0], self._zeros(table.actions[0])))
+                self._add(
+                    table.id,
+                    key,
+                    1,
+                    Target(TargetKind.ACTION, table.actions[0], self._zeros(table.actions[0])),
+                )
 
     def close(self) -> None:
         if not self.closed:
@@ -75,7 +80,9 @@ class FakeDataplane:
         return self._named(self._loaded.tables, name).id
 
     def action(self, table: int, name: str) -> int:
-        return self._named([self._loaded.actions[a] for a in self._loaded.tables[table].actions], name).id
+        return self._named(
+            [self._loaded.actions[a] for a in self._loaded.tables[table].actions], name
+        ).id
 
     def action_profile(self, name: str) -> int:
         return self._named(self._loaded.profiles, name).id
@@ -114,7 +121,9 @@ class FakeDataplane:
             raise TableFull(f"{info.name} is full ({info.size} entries)")
         return self._add(table, key, priority, target)
 
-    def insert_many(self, table: int, entries: Sequence[tuple[bytes, int, Target]]) -> list[int | DataplaneError]:
+    def insert_many(
+        self, table: int, entries: Sequence[tuple[bytes, int, Target]]
+    ) -> list[int | DataplaneError]:
         results: list[int | DataplaneError] = []
         for key, priority, target in entries:
             try:
@@ -228,7 +237,9 @@ class FakeDataplane:
 
     def delete_group(self, profile: int, group: int) -> None:
         target = Target(TargetKind.GROUP, group)
-        if any(t == target and self._loaded.tables[i].profile == profile for i, _, _, t in self._all()):
+        if any(
+            t == target and self._loaded.tables[i].profile == profile for i, _, _, t in self._all()
+        ):
             raise InvalidArgument("group in use by an entry")
         del self.groups[profile, group]
 
@@ -240,7 +251,12 @@ class FakeDataplane:
             self.multicast[group] = list(replicas)
 
     def set_clone_session(
-        self, session: int, replicas: Sequence[tuple[int, int]], *, class_of_service: int = 0, packet_length: int = 0
+        self,
+        session: int,
+        replicas: Sequence[tuple[int, int]],
+        *,
+        class_of_service: int = 0,
+        packet_length: int = 0,
     ) -> None:
         self.clones.pop(session, None)
         if replicas:
@@ -333,7 +349,9 @@ class FakeDataplane:
             if (table.profile, target.id) not in known:
                 raise NotFound(f"{target.kind.name.lower()} {target.id}")
         elif target.id not in table.actions or len(target.params) != len(self._zeros(target.id)):
-            raise InvalidArgument(f"{table.name}: action {target.id} with {len(target.params)} bytes")
+            raise InvalidArgument(
+                f"{table.name}: action {target.id} with {len(target.params)} bytes"
+            )
 
     @staticmethod
     def _named(items: Sequence[Table] | Sequence[Action], name: str):  # type: ignore[no-untyped-def]

@@ -31,7 +31,10 @@ def _message(draw: st.DrawFn, descriptor: Descriptor, ids: tuple[int, ...], dept
         message.type_url = draw(st.sampled_from(["", "type.googleapis.com/p4.v1.Uint128", "x"]))  # type: ignore[attr-defined]
         message.value = draw(st.binary(max_size=4))  # type: ignore[attr-defined]
         return message
-    oneofs = {oneof.name: draw(st.sampled_from([f.name for f in oneof.fields])) for oneof in descriptor.oneofs}
+    oneofs = {
+        oneof.name: draw(st.sampled_from([f.name for f in oneof.fields]))
+        for oneof in descriptor.oneofs
+    }
     for field in descriptor.fields:
         oneof = field.containing_oneof
         if oneof is not None and oneofs[oneof.name] != field.name:
@@ -42,7 +45,9 @@ def _message(draw: st.DrawFn, descriptor: Descriptor, ids: tuple[int, ...], dept
     return message
 
 
-def _fill(draw: st.DrawFn, message: Message, field: FieldDescriptor, ids: tuple[int, ...], depth: int) -> None:
+def _fill(
+    draw: st.DrawFn, message: Message, field: FieldDescriptor, ids: tuple[int, ...], depth: int
+) -> None:
     is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
     if is_map:
         return
@@ -67,5 +72,7 @@ def _scalar(field: FieldDescriptor, ids: tuple[int, ...]) -> st.SearchStrategy[o
     if field.type == FieldDescriptor.TYPE_BOOL:
         return st.booleans()
     if field.type == FieldDescriptor.TYPE_BYTES:
-        return st.one_of(st.binary(max_size=8), st.integers(0, 600).map(lambda n: n.to_bytes(2, "big")))
+        return st.one_of(
+            st.binary(max_size=8), st.integers(0, 600).map(lambda n: n.to_bytes(2, "big"))
+        )
     return st.text(max_size=4)

@@ -30,10 +30,18 @@ ACTIONS = {
 }
 
 
-def _table(number: int, name: str, key: list[tuple[str, MatchKind, int]], **options: object) -> Table:
+def _table(
+    number: int, name: str, key: list[tuple[str, MatchKind, int]], **options: object
+) -> Table:
     fields: dict[str, object] = {
-        "size": 1024, "actions": (FORWARD, DROP, NOP), "profile": None, "const_entries": False,
-        "const_default": False, "counter": None, "meter": None, "idle_timeout": False,
+        "size": 1024,
+        "actions": (FORWARD, DROP, NOP),
+        "profile": None,
+        "const_entries": False,
+        "const_default": False,
+        "counter": None,
+        "meter": None,
+        "idle_timeout": False,
     }
     fields.update(options)
     keys = tuple(KeyField(*field) for field in key)
@@ -41,9 +49,19 @@ def _table(number: int, name: str, key: list[tuple[str, MatchKind, int]], **opti
 
 
 TABLES = (
-    _table(0, "exact", [("a", "exact", 32), ("b", "exact", 9)], counter="exact_counter", meter="exact_meter"),
+    _table(
+        0,
+        "exact",
+        [("a", "exact", 32), ("b", "exact", 9)],
+        counter="exact_counter",
+        meter="exact_meter",
+    ),
     _table(1, "lpm", [("dst", "lpm", 32)]),
-    _table(2, "ternary", [("a", "ternary", 16), ("b", "range", 16), ("c", "optional", 12), ("d", "exact", 8)]),
+    _table(
+        2,
+        "ternary",
+        [("a", "ternary", 16), ("b", "range", 16), ("c", "optional", 12), ("d", "exact", 8)],
+    ),
     _table(3, "selected", [("a", "exact", 8)], profile=0),
     _table(4, "indirect", [("a", "exact", 8)], profile=1),
     _table(5, "constant", [("a", "exact", 8)], const_entries=True),
@@ -68,12 +86,22 @@ JSON = b"{test}"
 TABLE_ID = {table.name: 0x02000001 + table.id for table in TABLES}
 ACTION_ID = {FORWARD: 0x01000001, DROP: 0x01000002, NOP: 0x01000003}
 SELECTOR_ID, PROFILE_ID = 0x11000001, 0x11000002
-COUNTER_ID, METER_ID, REGISTER_ID, DIGEST_ID, VALUE_SET_ID = 0x12000001, 0x14000001, 0x16000001, 0x17000001, 0x03000001
+COUNTER_ID, METER_ID, REGISTER_ID, DIGEST_ID, VALUE_SET_ID = (
+    0x12000001,
+    0x14000001,
+    0x16000001,
+    0x17000001,
+    0x03000001,
+)
 DIRECT_COUNTER_ID, DIRECT_METER_ID = 0x13000001, 0x15000001
 
 _MATCH_TYPE = {
-    "exact": p4i.MatchField.EXACT, "lpm": p4i.MatchField.LPM, "ternary": p4i.MatchField.TERNARY,
-    "range": p4i.MatchField.RANGE, "optional": p4i.MatchField.OPTIONAL, "valid": p4i.MatchField.EXACT,
+    "exact": p4i.MatchField.EXACT,
+    "lpm": p4i.MatchField.LPM,
+    "ternary": p4i.MatchField.TERNARY,
+    "range": p4i.MatchField.RANGE,
+    "optional": p4i.MatchField.OPTIONAL,
+    "valid": p4i.MatchField.EXACT,
 }
 assert set(_MATCH_TYPE) == set(get_args(MatchKind))
 
@@ -92,11 +120,17 @@ def p4info(program: Program = PROGRAM) -> p4i.P4Info:
         message = info.action_profiles.add(with_selector=profile.selector, size=profile.size)
         _preamble(message, SELECTOR_ID + number, profile.name)
         message.max_group_size = 8 if profile.selector else 0
-        message.table_ids.extend(TABLE_ID[t.name] for t in program.tables if t.profile == profile.id)
+        message.table_ids.extend(
+            TABLE_ID[t.name] for t in program.tables if t.profile == profile.id
+        )
     for array in program.counters:
-        _preamble(info.counters.add(size=array.size), COUNTER_ID, array.name)
+        message = info.counters.add(size=array.size)
+        message.spec.unit = p4i.CounterSpec.BOTH
+        _preamble(message, COUNTER_ID, array.name)
     for array in program.meters:
-        _preamble(info.meters.add(size=array.size), METER_ID, array.name)
+        message = info.meters.add(size=array.size)
+        message.spec.unit = p4i.MeterSpec.BYTES
+        _preamble(message, METER_ID, array.name)
     for array in program.registers:
         message = info.registers.add(size=array.size)
         _preamble(message, REGISTER_ID, array.name)
@@ -112,7 +146,9 @@ def p4info(program: Program = PROGRAM) -> p4i.P4Info:
         message = info.value_sets.add(size=value_set.size)
         _preamble(message, VALUE_SET_ID, value_set.name)
         for position, bits in enumerate(value_set.bits):
-            message.match.add(id=position + 1, name=f"f{position}", bitwidth=bits, match_type=p4i.MatchField.EXACT)
+            message.match.add(
+                id=position + 1, name=f"f{position}", bitwidth=bits, match_type=p4i.MatchField.EXACT
+            )
     for name in ("packet_in", "packet_out"):
         message = info.controller_packet_metadata.add()
         _preamble(message, 0x04000001 if name == "packet_in" else 0x04000002, name)
@@ -121,7 +157,9 @@ def p4info(program: Program = PROGRAM) -> p4i.P4Info:
     return info
 
 
-def config(cookie: int | None = None, json: bytes = JSON, program: Program = PROGRAM) -> p4r.ForwardingPipelineConfig:
+def config(
+    cookie: int | None = None, json: bytes = JSON, program: Program = PROGRAM
+) -> p4r.ForwardingPipelineConfig:
     """A forwarding-pipeline config."""
     message = p4r.ForwardingPipelineConfig(p4info=p4info(program), p4_device_config=json)
     if cookie is not None:
@@ -134,7 +172,9 @@ def _add_table(info: p4i.P4Info, table: Table) -> None:
     _preamble(message, TABLE_ID[table.name], table.name)
     for position, field in enumerate(table.key):
         match_type = _MATCH_TYPE[field.match]
-        message.match_fields.add(id=position + 1, name=field.name, bitwidth=field.bits, match_type=match_type)
+        message.match_fields.add(
+            id=position + 1, name=field.name, bitwidth=field.bits, match_type=match_type
+        )
     for action in table.actions:
         scope = p4i.ActionRef.DEFAULT_ONLY if action == NOP else p4i.ActionRef.TABLE_AND_DEFAULT
         message.action_refs.add(id=ACTION_ID[action], scope=scope)
@@ -147,10 +187,12 @@ def _add_table(info: p4i.P4Info, table: Table) -> None:
     if table.counter:
         message.direct_resource_ids.append(DIRECT_COUNTER_ID)
         counter = info.direct_counters.add(direct_table_id=message.preamble.id)
+        counter.spec.unit = p4i.CounterSpec.BOTH
         _preamble(counter, DIRECT_COUNTER_ID, table.counter)
     if table.meter:
         message.direct_resource_ids.append(DIRECT_METER_ID)
         meter = info.direct_meters.add(direct_table_id=message.preamble.id)
+        meter.spec.unit = p4i.MeterSpec.BYTES
         _preamble(meter, DIRECT_METER_ID, table.meter)
 
 

@@ -46,7 +46,9 @@ def command(target: str) -> list[str]:
 
 def pipeline(name: str, directory: Path = COMPILED) -> p4r.ForwardingPipelineConfig:
     """A compiled program."""
-    config = p4r.ForwardingPipelineConfig(p4_device_config=(directory / f"{name}.json").read_bytes())
+    config = p4r.ForwardingPipelineConfig(
+        p4_device_config=(directory / f"{name}.json").read_bytes()
+    )
     [info] = directory.glob(f"{name}.p4info.*")
     text_format.Parse(info.read_text(), config.p4info)
     return config
@@ -68,7 +70,9 @@ class Namespace:
         _ip("-n", self.name, *arguments)
 
     def run(self, *arguments: str) -> None:
-        subprocess.run(["ip", "netns", "exec", self.name, *arguments], check=True, capture_output=True)
+        subprocess.run(
+            ["ip", "netns", "exec", self.name, *arguments], check=True, capture_output=True
+        )
 
     def inside(self, call: Callable[[], _T]) -> _T:
         """What a call gives when it runs in the namespace (in a thread, which is then thrown away)."""
@@ -123,17 +127,39 @@ class Wire:
 class Switch:
     """A running switch process."""
 
-    def __init__(self, namespace: Namespace, target: str, ports: int, *extra: str, target_options: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        namespace: Namespace,
+        target: str,
+        ports: int,
+        *extra: str,
+        target_options: tuple[str, ...] = (),
+    ) -> None:
         self._directory = tempfile.TemporaryDirectory()
         self.address = f"unix:{self._directory.name}/grpc.sock"
         interfaces = [word for port in range(1, ports + 1) for word in ("-i", f"{port}@esv{port}")]
         self.process = subprocess.Popen(
             [
-                "ip", "netns", "exec", namespace.name, *command(target), *interfaces,
-                "--device-id", str(DEVICE_ID), *extra, "--",
-                "--grpc-server-addr", self.address, "--cpu-port", str(CPU_PORT), *target_options,
+                "ip",
+                "netns",
+                "exec",
+                namespace.name,
+                *command(target),
+                *interfaces,
+                "--device-id",
+                str(DEVICE_ID),
+                *extra,
+                "--",
+                "--grpc-server-addr",
+                self.address,
+                "--cpu-port",
+                str(CPU_PORT),
+                *target_options,
             ],
-            cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         with grpc.insecure_channel(self.address) as channel:
             grpc.channel_ready_future(channel).result(START_PATIENCE_S)

@@ -118,7 +118,9 @@ def role(*ids: int, **fields: object) -> p4r.Role:
     return p4r.Role(name="scoped", config=packed)
 
 
-def test_a_role_writes_and_reads_only_what_is_its_own(primary: Controller, connect: Connect) -> None:
+def test_a_role_writes_and_reads_only_what_is_its_own(
+    primary: Controller, connect: Connect
+) -> None:
     scoped = connect(1, role=role(TABLE_ID["lpm"]))
     assert scoped.arbitration().status.code == Code.OK
     with pytest.raises(BatchError) as caught:
@@ -146,7 +148,10 @@ def test_a_role_gets_the_packets_it_wants(
 def test_a_role_config_of_another_scheme_is_refused(connect: Connect) -> None:
     packed = any_pb2.Any()
     packed.Pack(p4r.Uint128())
-    assert ends_with(connect(1, role=p4r.Role(name="r", config=packed))) == grpc.StatusCode.INVALID_ARGUMENT
+    assert (
+        ends_with(connect(1, role=p4r.Role(name="r", config=packed)))
+        == grpc.StatusCode.INVALID_ARGUMENT
+    )
 
 
 @pytest.mark.parametrize("election_id", [2, None])
@@ -183,7 +188,9 @@ def test_while_no_client_is_connected_requests_without_election_id_pass(
     assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED
 
 
-def test_a_backup_cannot_send_packets(primary: Controller, connect: Connect, dataplane: FakeDataplane) -> None:
+def test_a_backup_cannot_send_packets(
+    primary: Controller, connect: Connect, dataplane: FakeDataplane
+) -> None:
     backup = connect(0)
     backup.arbitration()
     packet = p4r.PacketOut(payload=b"x")
@@ -212,4 +219,8 @@ def test_multicast_belongs_to_every_role(primary: Controller, connect: Connect) 
     scoped = connect(1, role=role(SELECTOR_ID))
     scoped.arbitration()
     group = p4r.MulticastGroupEntry(multicast_group_id=1)
-    scoped.insert(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(multicast_group_entry=group))
+    scoped.insert(
+        packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(
+            multicast_group_entry=group
+        )
+    )

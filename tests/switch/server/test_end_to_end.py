@@ -26,7 +26,11 @@ CONFIG = pipeline("features")
 TABLES = {t.preamble.alias: t for t in CONFIG.p4info.tables}
 ACTIONS = {a.preamble.alias: a for a in CONFIG.p4info.actions}
 PROFILES = {p.preamble.alias: p.preamble.id for p in CONFIG.p4info.action_profiles}
-[COUNTER], [METER], [REGISTER] = CONFIG.p4info.counters, CONFIG.p4info.meters, CONFIG.p4info.registers
+[COUNTER], [METER], [REGISTER] = (
+    CONFIG.p4info.counters,
+    CONFIG.p4info.meters,
+    CONFIG.p4info.registers,
+)
 [DIGEST], [VALUE_SET] = CONFIG.p4info.digests, CONFIG.p4info.value_sets
 
 HOST, OTHER = 0x0A0000000001, 0x0A0000000002
@@ -43,9 +47,7 @@ class Rig:
     control: Controller
 
 
-@pytest.fixture(
-    scope="module", params=["embedded", pytest.param("bmv2", marks=pytest.mark.bmv2)]
-)
+@pytest.fixture(scope="module", params=["embedded", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 def module_rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
     with running(request.param, PORTS) as (switch, wires):
         control = switch.controller()
@@ -62,7 +64,9 @@ def rig(module_rig: Rig) -> Rig:
     for group in module_rig.control.read(
         packet_replication_engine_entry=_pre(multicast_group_entry=p4r.MulticastGroupEntry())
     ):
-        module_rig.control.delete(packet_replication_engine_entry=group.packet_replication_engine_entry)
+        module_rig.control.delete(
+            packet_replication_engine_entry=group.packet_replication_engine_entry
+        )
     for wire in module_rig.wires.values():
         while wire.receive(0.01) is not None:
             pass
@@ -76,7 +80,14 @@ def embedded(rig: Rig) -> Rig:
     return rig
 
 
-def frame(dst: int = HOST, src: int = OTHER, kind: int = 0, key: int = 0, value: int = 0, ether: int = TAGGED) -> bytes:
+def frame(
+    dst: int = HOST,
+    src: int = OTHER,
+    kind: int = 0,
+    key: int = 0,
+    value: int = 0,
+    ether: int = TAGGED,
+) -> bytes:
     header = dst.to_bytes(6, "big") + src.to_bytes(6, "big") + ether.to_bytes(2, "big")
     return (header + bytes([kind, key]) + value.to_bytes(2, "big")).ljust(60, b"\xa5")
 
@@ -86,7 +97,9 @@ def act(name: str, *values: int) -> p4r.Action:
     return p4r.Action(action_id=ACTIONS[name].preamble.id, params=params)
 
 
-def table_entry(table: str, action: p4r.Action | None, *match: p4r.FieldMatch, **fields: Any) -> p4r.TableEntry:
+def table_entry(
+    table: str, action: p4r.Action | None, *match: p4r.FieldMatch, **fields: Any
+) -> p4r.TableEntry:
     message = p4r.TableEntry(table_id=TABLES[table].preamble.id, match=match, **fields)
     if action is not None:
         message.action.action.CopyFrom(action)
@@ -149,7 +162,9 @@ def test_entries_act_change_and_go(rig: Rig) -> None:
 
 
 def test_ternary_range_optional_and_priority(rig: Rig) -> None:
-    in_range = p4r.FieldMatch(field_id=2, range=p4r.FieldMatch.Range(low=number(10), high=number(20)))
+    in_range = p4r.FieldMatch(
+        field_id=2, range=p4r.FieldMatch.Range(low=number(10), high=number(20))
+    )
     with_key = p4r.FieldMatch(field_id=3, optional=p4r.FieldMatch.Optional(value=b"\x07"))
     rig.control.insert(table_entry=tags(act("to", 2), 5, priority=1))
     rig.control.insert(table_entry=tags(act("to", 3), 5, in_range, priority=20))
@@ -232,7 +247,9 @@ def test_meters_police(rig: Rig) -> None:
 def test_registers_are_written_by_both_sides(embedded: Rig) -> None:
     def cell(index: int, value: int | None = None) -> p4r.RegisterEntry:
         data = None if value is None else p4d.P4Data(bitstring=number(value))
-        return p4r.RegisterEntry(register_id=REGISTER.preamble.id, index=p4r.Index(index=index), data=data)
+        return p4r.RegisterEntry(
+            register_id=REGISTER.preamble.id, index=p4r.Index(index=index), data=data
+        )
 
     embedded.control.insert(table_entry=switching(2))
     embedded.control.modify(register_entry=cell(4, 0x1111))
@@ -294,7 +311,9 @@ class TestProfiles:
     def test_one_shots_spread(self, rig: Rig) -> None:
         entry = table_entry("balanced", None, exact(1, 1))
         for port in (2, 3):
-            entry.action.action_profile_action_set.action_profile_actions.add(action=act("to", port), weight=1)
+            entry.action.action_profile_action_set.action_profile_actions.add(
+                action=act("to", port), weight=1
+            )
         rig.control.insert(table_entry=entry)
         assert set(self.ports(rig)) == {2, 3}
         assert rig.control.read_tables(table_id=TABLES["balanced"].preamble.id) == [entry]
@@ -311,7 +330,9 @@ class TestProfiles:
 
 class TestReplication:
     def test_multicast_reaches_every_replica(self, rig: Rig) -> None:
-        group = p4r.MulticastGroupEntry(multicast_group_id=9, replicas=[replica(2, 1), replica(3, 2)])
+        group = p4r.MulticastGroupEntry(
+            multicast_group_id=9, replicas=[replica(2, 1), replica(3, 2)]
+        )
         rig.control.insert(packet_replication_engine_entry=_pre(multicast_group_entry=group))
         rig.control.insert(table_entry=tags(act("flood", 9), 5))
         rig.wires[1].send(frame(kind=5))
@@ -325,7 +346,9 @@ class TestReplication:
 
     def test_clones_are_made_and_cut(self, rig: Rig) -> None:
         length = 20 if rig.target == "embedded" else 0  # BMv2's server refuses to cut
-        session = p4r.CloneSessionEntry(session_id=5, replicas=[replica(3, 8)], packet_length_bytes=length)
+        session = p4r.CloneSessionEntry(
+            session_id=5, replicas=[replica(3, 8)], packet_length_bytes=length
+        )
         rig.control.insert(packet_replication_engine_entry=_pre(clone_session_entry=session))
         rig.control.insert(table_entry=tags(act("mirror", 5, 2), 5))
         rig.wires[1].send(frame(kind=5))
@@ -351,7 +374,9 @@ class TestController:
 
     def test_digests_come_once_until_acknowledged(self, rig: Rig) -> None:
         config = p4r.DigestEntry.Config(max_list_size=1, ack_timeout_ns=10**12)
-        rig.control.insert(digest_entry=p4r.DigestEntry(digest_id=DIGEST.preamble.id, config=config))
+        rig.control.insert(
+            digest_entry=p4r.DigestEntry(digest_id=DIGEST.preamble.id, config=config)
+        )
         rig.control.insert(table_entry=switching(2))
         for _ in range(3):
             arrives(rig, frame(kind=0xD1))
@@ -382,18 +407,25 @@ class TestController:
 
 def test_a_full_table_says_so(rig: Rig) -> None:
     entries = [
-        p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=tags(act("drop"), 1, priority=n + 1)))
+        p4r.Update(
+            type=p4r.Update.INSERT,
+            entity=p4r.Entity(table_entry=tags(act("drop"), 1, priority=n + 1)),
+        )
         for n in range(65)
     ]
     with pytest.raises(BatchError) as caught:
         rig.control.write(*entries)
     assert caught.value.codes[:64] == [Code.OK] * 64
-    assert caught.value.codes[64] == (Code.RESOURCE_EXHAUSTED if rig.target == "embedded" else Code.UNKNOWN)
+    assert caught.value.codes[64] == (
+        Code.RESOURCE_EXHAUSTED if rig.target == "embedded" else Code.UNKNOWN
+    )
 
 
 def test_reconciling_the_same_program_does_not_interrupt(embedded: Rig) -> None:
     embedded.control.insert(table_entry=switching(2))
-    embedded.control.set_pipeline(CONFIG, p4r.SetForwardingPipelineConfigRequest.RECONCILE_AND_COMMIT)
+    embedded.control.set_pipeline(
+        CONFIG, p4r.SetForwardingPipelineConfigRequest.RECONCILE_AND_COMMIT
+    )
     assert arrives(embedded, frame()) == (2, frame())
 
 
@@ -402,7 +434,9 @@ def test_reconciling_another_program_keeps_the_entries(embedded: Rig) -> None:
     changed = p4r.ForwardingPipelineConfig()
     changed.CopyFrom(CONFIG)
     changed.p4_device_config += b"\n"
-    embedded.control.set_pipeline(changed, p4r.SetForwardingPipelineConfigRequest.RECONCILE_AND_COMMIT)
+    embedded.control.set_pipeline(
+        changed, p4r.SetForwardingPipelineConfigRequest.RECONCILE_AND_COMMIT
+    )
     assert arrives(embedded, frame()) == (2, frame())
     assert embedded.control.get_pipeline().p4_device_config == changed.p4_device_config
 

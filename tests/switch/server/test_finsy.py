@@ -35,7 +35,12 @@ async def test_entries_of_all_kinds_round_trip(server: Server, options: fy.Switc
     entities = [
         exact_entry(),
         fy.P4TableEntry("lpm", match=fy.Match(dst="10.0.0.0/8"), action=fy.Action("drop")),
-        fy.P4TableEntry("ternary", match=fy.Match(a="0x12/&0xff", b="1...9", c=3, d=4), action=fy.Action("drop"), priority=7),
+        fy.P4TableEntry(
+            "ternary",
+            match=fy.Match(a="0x12/&0xff", b="1...9", c=3, d=4),
+            action=fy.Action("drop"),
+            priority=7,
+        ),
         fy.P4MulticastGroupEntry(5, replicas=[1, (2, 9)]),
         fy.P4CloneSessionEntry(6, class_of_service=0, packet_length_bytes=0, replicas=[3]),
         fy.P4DigestEntry("digest", max_list_size=4, max_timeout_ns=10**9, ack_timeout_ns=10**9),
@@ -48,7 +53,9 @@ async def test_entries_of_all_kinds_round_trip(server: Server, options: fy.Switc
             assert read == [entity.encode(switch.p4info)]
         data = fy.P4CounterData(byte_count=7, packet_count=1)
         await switch.modify([fy.P4CounterEntry("counter", index=2, data=data)])
-        counters = [counter.data.packet_count async for counter in switch.read(fy.P4CounterEntry("counter"))]
+        counters = [
+            counter.data.packet_count async for counter in switch.read(fy.P4CounterEntry("counter"))
+        ]
         assert counters == [0, 0, 1, 0, 0, 0, 0, 0]
         await switch.delete_all()
         assert [entry async for entry in switch.read(fy.P4TableEntry("exact"))] == []
@@ -63,16 +70,24 @@ async def test_errors_name_the_update(server: Server, options: fy.SwitchOptions)
         assert caught.value.details[1].canonical_code == fy.GRPCStatusCode.ALREADY_EXISTS
 
 
-async def test_a_second_controller_waits_as_backup_and_takes_over(server: Server, options: fy.SwitchOptions) -> None:
-    async with fy.Switch("first", server.address, options) as first:
-        async with fy.Switch("second", server.address, options) as second:
-            assert first.is_primary
-            assert not second.is_primary
+async def test_a_second_controller_waits_as_backup_and_takes_over(
+    server: Server, options: fy.SwitchOptions
+) -> None:
+    async with (
+        fy.Switch("first", server.address, options) as first,
+        fy.Switch("second", server.address, options) as second,
+    ):
+        assert first.is_primary
+        assert not second.is_primary
 
 
-async def test_packets_and_digests(server: Server, options: fy.SwitchOptions, dataplane: FakeDataplane) -> None:
+async def test_packets_and_digests(
+    server: Server, options: fy.SwitchOptions, dataplane: FakeDataplane
+) -> None:
     async with fy.Switch("s", server.address, options) as switch:
-        await switch.write([+fy.P4DigestEntry("digest", max_list_size=1, max_timeout_ns=0, ack_timeout_ns=10**12)])
+        await switch.write(
+            [+fy.P4DigestEntry("digest", max_list_size=1, max_timeout_ns=0, ack_timeout_ns=10**12)]
+        )
         packets, digests = switch.read_packets(), switch.read_digests("digest")
         dataplane.report(PacketIn(bytes.fromhex("0280") + b"frame"))
         packet = await anext(aiter(packets))

@@ -16,13 +16,22 @@ from tests.switch.server.message_strategies import messages
 from tests.switch.server.program import ACTION_ID, TABLE_ID, config
 
 IDS = [
-    *TABLE_ID.values(), *ACTION_ID.values(),
-    0x11000001, 0x11000002, 0x12000001, 0x14000001, 0x16000001, 0x17000001, 0x03000001,
+    *TABLE_ID.values(),
+    *ACTION_ID.values(),
+    0x11000001,
+    0x11000002,
+    0x12000001,
+    0x14000001,
+    0x16000001,
+    0x17000001,
+    0x03000001,
 ]
 """Ids that mean something to the test program, so that the fuzzer gets past the look-ups."""
 
 fuzzing = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
@@ -43,10 +52,16 @@ def status_of(call: Iterator[object] | object) -> grpc.StatusCode:
     return grpc.StatusCode.OK
 
 
-UNEXPECTED = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
+UNEXPECTED = {
+    grpc.StatusCode.INTERNAL,
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+}
 
 
-def write(primary: Controller, updates: list[p4r.Update], atomicity: int) -> tuple[grpc.StatusCode, str]:
+def write(
+    primary: Controller, updates: list[p4r.Update], atomicity: int
+) -> tuple[grpc.StatusCode, str]:
     request = p4r.WriteRequest(device_id=primary.device_id, updates=updates)
     request.election_id.low = 1
     request.atomicity = atomicity  # type: ignore[assignment]
@@ -57,10 +72,14 @@ def write(primary: Controller, updates: list[p4r.Update], atomicity: int) -> tup
     return grpc.StatusCode.OK, ""
 
 
-@pytest.mark.parametrize("atomicity", [p4r.WriteRequest.CONTINUE_ON_ERROR, p4r.WriteRequest.ROLLBACK_ON_ERROR])
+@pytest.mark.parametrize(
+    "atomicity", [p4r.WriteRequest.CONTINUE_ON_ERROR, p4r.WriteRequest.ROLLBACK_ON_ERROR]
+)
 @fuzzing
 @given(updates=st.lists(messages(p4r.Update, IDS), max_size=4))
-def test_any_write_has_a_status(primary: Controller, atomicity: int, updates: list[p4r.Update]) -> None:
+def test_any_write_has_a_status(
+    primary: Controller, atomicity: int, updates: list[p4r.Update]
+) -> None:
     code, details = write(primary, updates, atomicity)
     assert code not in UNEXPECTED, details
     assert "Exception" not in details
@@ -93,8 +112,13 @@ def test_any_stream_message_leaves_the_stream_or_ends_it_with_a_status(
 
 
 @fuzzing
-@given(flips=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 255)), max_size=6), act=st.integers(0, 6))
-def test_any_pipeline_has_a_status(primary: Controller, flips: list[tuple[int, int]], act: int) -> None:
+@given(
+    flips=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 255)), max_size=6),
+    act=st.integers(0, 6),
+)
+def test_any_pipeline_has_a_status(
+    primary: Controller, flips: list[tuple[int, int]], act: int
+) -> None:
     damaged = bytearray(config().SerializeToString())
     for position, flip in flips:
         damaged[position % len(damaged)] ^= flip
@@ -109,7 +133,9 @@ def test_any_pipeline_has_a_status(primary: Controller, flips: list[tuple[int, i
         assert "Exception" not in error.details()
 
 
-@pytest.mark.parametrize("method", ["Write", "Read", "SetForwardingPipelineConfig", "StreamChannel"])
+@pytest.mark.parametrize(
+    "method", ["Write", "Read", "SetForwardingPipelineConfig", "StreamChannel"]
+)
 def test_bytes_that_are_no_message_are_refused(primary: Controller, method: str) -> None:
     channel = primary._channel
     path = f"/p4.v1.P4Runtime/{method}"

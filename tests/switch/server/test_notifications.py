@@ -43,9 +43,14 @@ class TestPackets:
         dataplane.report(PacketIn(bytes.fromhex("8081") + b"frame"))
         packet = primary.receive().packet
         assert packet.payload == b"frame"
-        assert [(m.metadata_id, m.value) for m in packet.metadata] == [(1, b"\x01\x01"), (2, b"\x01")]
+        assert [(m.metadata_id, m.value) for m in packet.metadata] == [
+            (1, b"\x01\x01"),
+            (2, b"\x01"),
+        ]
 
-    def test_packet_out_gains_its_header(self, primary: Controller, dataplane: FakeDataplane) -> None:
+    def test_packet_out_gains_its_header(
+        self, primary: Controller, dataplane: FakeDataplane
+    ) -> None:
         packet = p4r.PacketOut(payload=b"frame")
         packet.metadata.add(metadata_id=1, value=b"\x01\x01")
         primary.send(p4r.StreamMessageRequest(packet=packet))
@@ -71,7 +76,9 @@ class TestPackets:
         dataplane.report(PacketIn(b"\x00\x00next"))
         assert primary.receive().packet.payload == b"next"
 
-    def test_a_switch_without_cpu_port_says_so(self, primary: Controller, dataplane: FakeDataplane) -> None:
+    def test_a_switch_without_cpu_port_says_so(
+        self, primary: Controller, dataplane: FakeDataplane
+    ) -> None:
         dataplane.cpu_port = None
         primary.send(p4r.StreamMessageRequest(packet=p4r.PacketOut(payload=b"x")))
         assert primary.receive().error.canonical_code == Code.INVALID_ARGUMENT
@@ -82,7 +89,9 @@ class TestPackets:
         assert error.canonical_code == Code.UNIMPLEMENTED
         assert error.HasField("other")
 
-    def test_packets_before_a_pipeline_are_refused(self, connect: Callable[..., Controller]) -> None:
+    def test_packets_before_a_pipeline_are_refused(
+        self, connect: Callable[..., Controller]
+    ) -> None:
         controller = connect(1)
         controller.arbitration()
         controller.send(p4r.StreamMessageRequest(packet=p4r.PacketOut()))
@@ -114,13 +123,20 @@ class TestDigests:
         assert fails(primary.modify, digest_entry=digest()) == Code.NOT_FOUND
         assert fails(primary.delete, digest_entry=digest()) == Code.NOT_FOUND
         assert fails(primary.read, digest_entry=digest()) == Code.NOT_FOUND
-        assert fails(primary.insert, digest_entry=p4r.DigestEntry(digest_id=1)) == Code.INVALID_ARGUMENT
+        assert (
+            fails(primary.insert, digest_entry=p4r.DigestEntry(digest_id=1))
+            == Code.INVALID_ARGUMENT
+        )
         assert fails(primary.insert, digest_entry=digest(max_list_size=-1)) == Code.INVALID_ARGUMENT
         primary.insert(digest_entry=digest())
         assert fails(primary.insert, digest_entry=digest()) == Code.ALREADY_EXISTS
 
-    def test_a_full_list_is_sent_at_once(self, primary: Controller, dataplane: FakeDataplane) -> None:
-        primary.insert(digest_entry=digest(max_timeout_ns=10**12, max_list_size=2, ack_timeout_ns=10**12))
+    def test_a_full_list_is_sent_at_once(
+        self, primary: Controller, dataplane: FakeDataplane
+    ) -> None:
+        primary.insert(
+            digest_entry=digest(max_timeout_ns=10**12, max_list_size=2, ack_timeout_ns=10**12)
+        )
         dataplane.report(Digest(0, [sample(1, 10)]))
         dataplane.report(Digest(0, [sample(2, 20), sample(3, 30)]))
         message = primary.receive().digest
@@ -129,12 +145,20 @@ class TestDigests:
         assert abs(message.timestamp - time.time_ns()) < 60e9
         assert primary.nothing_for(0.2)
 
-    def test_an_old_list_is_sent_though_not_full(self, primary: Controller, dataplane: FakeDataplane) -> None:
-        primary.insert(digest_entry=digest(max_timeout_ns=100_000_000, max_list_size=100, ack_timeout_ns=10**12))
+    def test_an_old_list_is_sent_though_not_full(
+        self, primary: Controller, dataplane: FakeDataplane
+    ) -> None:
+        primary.insert(
+            digest_entry=digest(
+                max_timeout_ns=100_000_000, max_list_size=100, ack_timeout_ns=10**12
+            )
+        )
         dataplane.report(Digest(0, [sample(1, 10)]))
         assert list(primary.receive().digest.data) == [data(1, 10)]
 
-    def test_acknowledged_samples_may_come_again(self, primary: Controller, dataplane: FakeDataplane) -> None:
+    def test_acknowledged_samples_may_come_again(
+        self, primary: Controller, dataplane: FakeDataplane
+    ) -> None:
         primary.insert(digest_entry=digest(max_list_size=1, ack_timeout_ns=10**12))
         dataplane.report(Digest(0, [sample(1, 10)]))
         list_id = primary.receive().digest.list_id
@@ -158,7 +182,9 @@ class TestDigests:
         primary.insert(digest_entry=digest(max_list_size=1, ack_timeout_ns=10**12))
         primary.close()
         # the server may notice the end of the stream later than the first samples
-        assert eventually(lambda: dataplane.report(Digest(0, [sample(1, 1)])) or dataplane.forgotten != [])  # type: ignore[func-returns-value]
+        assert eventually(
+            lambda: dataplane.report(Digest(0, [sample(1, 1)])) or dataplane.forgotten != []
+        )  # type: ignore[func-returns-value]
 
     def test_a_bad_acknowledgement_is_reported(self, primary: Controller) -> None:
         ack = p4r.DigestListAck(digest_id=5, list_id=1)

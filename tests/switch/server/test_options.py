@@ -27,7 +27,13 @@ def test_the_tutorials_runner() -> None:
 
 def test_without_program() -> None:
     got = options("--no-p4 -- --grpc-server-addr=[::]:9559")
-    assert (got.json, got.address, got.cpu_port, got.queues, got.device_id) == (None, "[::]:9559", None, 1, 0)
+    assert (got.json, got.address, got.cpu_port, got.queues, got.device_id) == (
+        None,
+        "[::]:9559",
+        None,
+        1,
+        0,
+    )
     assert options("--no-p4").address == "0.0.0.0:9559"
 
 
@@ -73,14 +79,16 @@ def test_nonsense_is_refused(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "rate"), [("40mbit", 40e6), ("1.5gbit", 1.5e9), ("100kbit", 1e5), ("9600", 9600), ("10Mbps", 1e7)]
+    ("text", "rate"),
+    [("40mbit", 40e6), ("1.5gbit", 1.5e9), ("100kbit", 1e5), ("9600", 9600), ("10Mbps", 1e7)],
 )
 def test_rates(text: str, rate: float) -> None:
     assert bits_per_second(text) == rate
 
 
 @pytest.mark.parametrize(
-    ("text", "limit"), [("30", (30, None)), ("30p", (30, None)), ("9000b", (None, 9000)), ("1p,64kb", (1, 64000))]
+    ("text", "limit"),
+    [("30", (30, None)), ("30p", (30, None)), ("9000b", (None, 9000)), ("1p,64kb", (1, 64000))],
 )
 def test_queue_limits(text: str, limit: tuple[int | None, int | None]) -> None:
     assert queue_limit(text) == limit

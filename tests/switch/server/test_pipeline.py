@@ -60,8 +60,12 @@ def test_without_pipeline_everything_waits_for_it(controller: Controller) -> Non
 
 @pytest.mark.parametrize(
     ("response_type", "has_info", "has_config"),
-    [(Get.ALL, True, True), (Get.COOKIE_ONLY, False, False), (Get.P4INFO_AND_COOKIE, True, False),
-     (Get.DEVICE_CONFIG_AND_COOKIE, False, True)],
+    [
+        (Get.ALL, True, True),
+        (Get.COOKIE_ONLY, False, False),
+        (Get.P4INFO_AND_COOKIE, True, False),
+        (Get.DEVICE_CONFIG_AND_COOKIE, False, True),
+    ],
 )
 def test_a_config_is_read_back(
     controller: Controller, response_type: int, has_info: bool, has_config: bool
@@ -80,7 +84,9 @@ def test_without_cookie_none_is_read_back(controller: Controller) -> None:
     assert not controller.get_pipeline().HasField("cookie")
 
 
-@pytest.mark.parametrize("act", [Set.VERIFY, Set.VERIFY_AND_SAVE, Set.VERIFY_AND_COMMIT, Set.RECONCILE_AND_COMMIT])
+@pytest.mark.parametrize(
+    "act", [Set.VERIFY, Set.VERIFY_AND_SAVE, Set.VERIFY_AND_COMMIT, Set.RECONCILE_AND_COMMIT]
+)
 @pytest.mark.parametrize(
     "broken",
     [
@@ -94,7 +100,10 @@ def test_without_cookie_none_is_read_back(controller: Controller) -> None:
     ids=["absent", "empty", "not JSON", "unsupported", "no JSON", "another program's P4Info"],
 )
 def test_a_bad_config_is_refused_and_the_old_one_stays(
-    primary: Controller, dataplane: FakeDataplane, act: int, broken: p4r.ForwardingPipelineConfig | None
+    primary: Controller,
+    dataplane: FakeDataplane,
+    act: int,
+    broken: p4r.ForwardingPipelineConfig | None,
 ) -> None:
     dataplane.programs[SMALLER_JSON] = SMALLER
     primary.insert(table_entry=exact_entry(1))
@@ -104,7 +113,10 @@ def test_a_bad_config_is_refused_and_the_old_one_stays(
 
 def test_an_unknown_action_is_refused(primary: Controller) -> None:
     for act in (Set.UNSPECIFIED, 99):
-        assert refused(lambda act=act: primary.set_pipeline(config(), act)) == grpc.StatusCode.INVALID_ARGUMENT
+        assert (
+            refused(lambda act=act: primary.set_pipeline(config(), act))
+            == grpc.StatusCode.INVALID_ARGUMENT
+        )
 
 
 def test_verify_changes_nothing(primary: Controller, dataplane: FakeDataplane) -> None:
@@ -122,7 +134,9 @@ def test_commit_clears_the_state(primary: Controller) -> None:
 
 
 class TestSaved:
-    def test_writes_wait_for_the_commit(self, primary: Controller, dataplane: FakeDataplane) -> None:
+    def test_writes_wait_for_the_commit(
+        self, primary: Controller, dataplane: FakeDataplane
+    ) -> None:
         primary.insert(table_entry=exact_entry(1))
         primary.set_pipeline(config(cookie=2), Set.VERIFY_AND_SAVE)
         primary.insert(table_entry=exact_entry(2))
@@ -138,7 +152,10 @@ class TestSaved:
     def test_commit_needs_a_saved_config_and_brings_none(self, primary: Controller) -> None:
         assert refused(lambda: primary.set_pipeline(None, Set.COMMIT)) == grpc.StatusCode.NOT_FOUND
         primary.set_pipeline(config(), Set.VERIFY_AND_SAVE)
-        assert refused(lambda: primary.set_pipeline(config(), Set.COMMIT)) == grpc.StatusCode.INVALID_ARGUMENT
+        assert (
+            refused(lambda: primary.set_pipeline(config(), Set.COMMIT))
+            == grpc.StatusCode.INVALID_ARGUMENT
+        )
         primary.set_pipeline(None, Set.COMMIT)
         assert refused(lambda: primary.set_pipeline(None, Set.COMMIT)) == grpc.StatusCode.NOT_FOUND
 
@@ -155,7 +172,9 @@ class TestReconcile:
     def fill(self, primary: Controller) -> None:
         meter = p4r.MeterConfig(cir=1, cburst=2, pir=3, pburst=4)
         counter = p4r.CounterData(packet_count=5, byte_count=6)
-        primary.insert(table_entry=exact_entry(1, metadata=b"m", meter_config=meter, counter_data=counter))
+        primary.insert(
+            table_entry=exact_entry(1, metadata=b"m", meter_config=meter, counter_data=counter)
+        )
         primary.insert(table_entry=entry("idle", exact(1, 1), idle_timeout_ns=10**12))
         default = p4r.TableEntry(table_id=TABLE_ID["lpm"], is_default_action=True)
         default.action.action.CopyFrom(action(DROP))
@@ -169,8 +188,14 @@ class TestReconcile:
 
     def everything(self, primary: Controller) -> list[p4r.Entity]:
         wanted = [
-            p4r.Entity(table_entry=p4r.TableEntry(counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig())),
-            p4r.Entity(table_entry=p4r.TableEntry(table_id=TABLE_ID["lpm"], is_default_action=True)),
+            p4r.Entity(
+                table_entry=p4r.TableEntry(
+                    counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig()
+                )
+            ),
+            p4r.Entity(
+                table_entry=p4r.TableEntry(table_id=TABLE_ID["lpm"], is_default_action=True)
+            ),
             p4r.Entity(action_profile_member=p4r.ActionProfileMember()),
             p4r.Entity(action_profile_group=p4r.ActionProfileGroup()),
             p4r.Entity(**multicast(0)),  # type: ignore[arg-type]
@@ -179,7 +204,9 @@ class TestReconcile:
         ]
         return primary.read_all(*wanted)
 
-    def test_state_is_carried_over_to_a_new_program(self, primary: Controller, dataplane: FakeDataplane) -> None:
+    def test_state_is_carried_over_to_a_new_program(
+        self, primary: Controller, dataplane: FakeDataplane
+    ) -> None:
         self.fill(primary)
         before = self.everything(primary)
         dataplane.programs[b"{new}"] = PROGRAM
@@ -188,7 +215,9 @@ class TestReconcile:
         assert self.everything(primary) == before
         assert primary.get_pipeline().p4_device_config == b"{new}"
 
-    def test_the_same_program_is_not_touched(self, primary: Controller, dataplane: FakeDataplane) -> None:
+    def test_the_same_program_is_not_touched(
+        self, primary: Controller, dataplane: FakeDataplane
+    ) -> None:
         self.fill(primary)
         before = self.everything(primary)
         primary.set_pipeline(config(cookie=2), self.reconcile)
@@ -203,7 +232,10 @@ class TestReconcile:
         before = self.everything(primary)
         dataplane.programs[SMALLER_JSON] = SMALLER
         smaller = config(json=SMALLER_JSON, program=SMALLER)
-        assert refused(lambda: primary.set_pipeline(smaller, self.reconcile)) == grpc.StatusCode.INVALID_ARGUMENT
+        assert (
+            refused(lambda: primary.set_pipeline(smaller, self.reconcile))
+            == grpc.StatusCode.INVALID_ARGUMENT
+        )
         assert self.everything(primary) == before
         assert dataplane.loads == 1
 

@@ -23,7 +23,10 @@ PROGRAM = str(COMPILED / "features.json")
 def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "switch", *arguments],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -41,7 +44,9 @@ def socket_path(tmp_path: Path) -> str:
 
 @pytest.fixture
 def switch(socket_path: str) -> Iterator[subprocess.Popen[str]]:
-    process = start("--no-p4", "--device-id", str(DEVICE_ID), "--", "--grpc-server-addr", socket_path)
+    process = start(
+        "--no-p4", "--device-id", str(DEVICE_ID), "--", "--grpc-server-addr", socket_path
+    )
     with grpc.insecure_channel(socket_path) as channel:
         grpc.channel_ready_future(channel).result(START_PATIENCE_S)
     yield process
@@ -56,7 +61,9 @@ def test_signals_end_it_with_code_0(switch: subprocess.Popen[str], number: signa
     assert (switch.returncode, err) == (0, "")
 
 
-def test_connected_clients_do_not_keep_it_alive(switch: subprocess.Popen[str], socket_path: str) -> None:
+def test_connected_clients_do_not_keep_it_alive(
+    switch: subprocess.Popen[str], socket_path: str
+) -> None:
     with Controller(socket_path, DEVICE_ID) as controller:
         controller.arbitrate(1)
         controller.arbitration()
@@ -152,7 +159,9 @@ def test_it_writes_the_c_it_would_run(tmp_path: Path) -> None:
 
 def test_a_log_file_tells_what_happened(socket_path: str, tmp_path: Path) -> None:
     log = tmp_path / "switch.log"
-    process = start("--no-p4", "--log-file", str(log), "-L", "info", "--", "--grpc-server-addr", socket_path)
+    process = start(
+        "--no-p4", "--log-file", str(log), "-L", "info", "--", "--grpc-server-addr", socket_path
+    )
     with grpc.insecure_channel(socket_path) as channel:
         grpc.channel_ready_future(channel).result(START_PATIENCE_S)
     with Controller(socket_path, 0) as controller:
@@ -184,6 +193,8 @@ def test_pcap_files_have_both_directions(tmp_path: Path) -> None:
     assert frame() not in (tmp_path / "esv1_out.pcap").read_bytes()
 
 
-def test_capabilities_answer_without_pipeline(switch: subprocess.Popen[str], socket_path: str) -> None:
+def test_capabilities_answer_without_pipeline(
+    switch: subprocess.Popen[str], socket_path: str
+) -> None:
     with Controller(socket_path, DEVICE_ID) as controller:
         assert controller.stub.Capabilities(p4r.CapabilitiesRequest()).p4runtime_api_version

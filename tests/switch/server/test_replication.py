@@ -20,14 +20,26 @@ def replica(port: int, instance: int = 0, *backups: tuple[int, int]) -> p4r.Repl
     return p4r.Replica(port=number(port), instance=instance, backup_replicas=others)
 
 
-def group(key: int, *replicas: p4r.Replica, **fields: Any) -> dict[str, p4r.PacketReplicationEngineEntry]:
+def group(
+    key: int, *replicas: p4r.Replica, **fields: Any
+) -> dict[str, p4r.PacketReplicationEngineEntry]:
     entry = p4r.MulticastGroupEntry(multicast_group_id=key, replicas=replicas, **fields)
-    return {"packet_replication_engine_entry": p4r.PacketReplicationEngineEntry(multicast_group_entry=entry)}
+    return {
+        "packet_replication_engine_entry": p4r.PacketReplicationEngineEntry(
+            multicast_group_entry=entry
+        )
+    }
 
 
-def session(key: int, *replicas: p4r.Replica, **fields: Any) -> dict[str, p4r.PacketReplicationEngineEntry]:
+def session(
+    key: int, *replicas: p4r.Replica, **fields: Any
+) -> dict[str, p4r.PacketReplicationEngineEntry]:
     entry = p4r.CloneSessionEntry(session_id=key, replicas=replicas, **fields)
-    return {"packet_replication_engine_entry": p4r.PacketReplicationEngineEntry(clone_session_entry=entry)}
+    return {
+        "packet_replication_engine_entry": p4r.PacketReplicationEngineEntry(
+            clone_session_entry=entry
+        )
+    }
 
 
 def fails(call: Callable[..., Any], entity: dict[str, p4r.PacketReplicationEngineEntry]) -> int:
@@ -36,7 +48,9 @@ def fails(call: Callable[..., Any], entity: dict[str, p4r.PacketReplicationEngin
     return caught.value.codes[0]
 
 
-def entries(primary: Controller, wanted: dict[str, p4r.PacketReplicationEngineEntry]) -> list[dict[str, Any]]:
+def entries(
+    primary: Controller, wanted: dict[str, p4r.PacketReplicationEngineEntry]
+) -> list[dict[str, Any]]:
     read = primary.read(**wanted)
     return [{"packet_replication_engine_entry": e.packet_replication_engine_entry} for e in read]
 
@@ -70,7 +84,9 @@ def test_group_rules(primary: Controller) -> None:
     assert fails(primary.insert, group(1)) == Code.ALREADY_EXISTS
 
 
-def test_a_backup_replaces_a_port_that_is_down(primary: Controller, dataplane: FakeDataplane) -> None:
+def test_a_backup_replaces_a_port_that_is_down(
+    primary: Controller, dataplane: FakeDataplane
+) -> None:
     dataplane.interfaces = {1: "a", 2: "b", 3: "c"}
     dataplane.up = {1: True, 2: True, 3: True}
     written = group(1, replica(1, 10, (2, 20), (3, 30)), replica(3, 1))
@@ -85,7 +101,9 @@ def test_a_backup_replaces_a_port_that_is_down(primary: Controller, dataplane: F
     assert entries(primary, group(1)) == [written]
 
 
-def test_sessions_are_written_read_and_deleted(primary: Controller, dataplane: FakeDataplane) -> None:
+def test_sessions_are_written_read_and_deleted(
+    primary: Controller, dataplane: FakeDataplane
+) -> None:
     written = session(100, replica(510, 1), class_of_service=2, packet_length_bytes=128)
     primary.insert(**written)
     assert dataplane.clones == {100: ([(510, 1)], 2, 128)}

@@ -24,15 +24,21 @@ from tests.switch.server.program import ACTION_ID, DROP, NOP, TABLE_ID
 
 
 def ternary(field_id: int, value: int, mask: int) -> p4r.FieldMatch:
-    return p4r.FieldMatch(field_id=field_id, ternary=p4r.FieldMatch.Ternary(value=number(value), mask=number(mask)))
+    return p4r.FieldMatch(
+        field_id=field_id, ternary=p4r.FieldMatch.Ternary(value=number(value), mask=number(mask))
+    )
 
 
 def lpm(value: int, prefix: int) -> p4r.FieldMatch:
-    return p4r.FieldMatch(field_id=1, lpm=p4r.FieldMatch.LPM(value=number(value), prefix_len=prefix))
+    return p4r.FieldMatch(
+        field_id=1, lpm=p4r.FieldMatch.LPM(value=number(value), prefix_len=prefix)
+    )
 
 
 def ranged(field_id: int, low: int, high: int) -> p4r.FieldMatch:
-    return p4r.FieldMatch(field_id=field_id, range=p4r.FieldMatch.Range(low=number(low), high=number(high)))
+    return p4r.FieldMatch(
+        field_id=field_id, range=p4r.FieldMatch.Range(low=number(low), high=number(high))
+    )
 
 
 def optional(field_id: int, value: int) -> p4r.FieldMatch:
@@ -47,19 +53,32 @@ ENTRIES = [
     entry("lpm", lpm(0xC0A80101, 32)),
     entry("lpm"),
     entry("ternary", exact(4, 7), priority=1),
-    entry("ternary", ternary(1, 0x1200, 0xFF00), ranged(2, 10, 20), optional(3, 0xABC), exact(4, 7), priority=10),
+    entry(
+        "ternary",
+        ternary(1, 0x1200, 0xFF00),
+        ranged(2, 10, 20),
+        optional(3, 0xABC),
+        exact(4, 7),
+        priority=10,
+    ),
     entry("idle", exact(1, 3), idle_timeout_ns=10**12),
 ]
 
 
 @pytest.mark.parametrize("written", ENTRIES, ids=range(len(ENTRIES)))
-def test_an_entry_is_read_back_as_it_was_written(primary: Controller, written: p4r.TableEntry) -> None:
+def test_an_entry_is_read_back_as_it_was_written(
+    primary: Controller, written: p4r.TableEntry
+) -> None:
     primary.insert(table_entry=written)
     assert primary.read_tables(table_id=written.table_id) == [written]
 
 
-def test_a_key_reaches_the_data_plane_in_its_encoding(primary: Controller, dataplane: FakeDataplane) -> None:
-    written = entry("ternary", exact(4, 7), ternary(1, 0x1200, 0xFF00), optional(3, 0xABC), priority=10)
+def test_a_key_reaches_the_data_plane_in_its_encoding(
+    primary: Controller, dataplane: FakeDataplane
+) -> None:
+    written = entry(
+        "ternary", exact(4, 7), ternary(1, 0x1200, 0xFF00), optional(3, 0xABC), priority=10
+    )
     primary.insert(table_entry=written)
     [(_, key, priority, target)] = dataplane.entries(2)
     assert key == bytes.fromhex("1200ff00 0000ffff 0abc0fff 07")
@@ -91,33 +110,79 @@ BAD = [
     ("prefix negative", entry("lpm", lpm(1, -1)), Code.INVALID_ARGUMENT),
     ("prefix 0 spelled out", entry("lpm", lpm(0, 0)), Code.INVALID_ARGUMENT),
     ("bits beyond the prefix", entry("lpm", lpm(0x0A000001, 8)), Code.INVALID_ARGUMENT),
-    ("mask 0 spelled out", entry("ternary", ternary(1, 0, 0), exact(4, 1), priority=1), Code.INVALID_ARGUMENT),
-    ("bits outside the mask", entry("ternary", ternary(1, 3, 1), exact(4, 1), priority=1), Code.INVALID_ARGUMENT),
-    ("empty range", entry("ternary", ranged(2, 5, 4), exact(4, 1), priority=1), Code.INVALID_ARGUMENT),
-    ("full range", entry("ternary", ranged(2, 0, 65535), exact(4, 1), priority=1), Code.INVALID_ARGUMENT),
+    (
+        "mask 0 spelled out",
+        entry("ternary", ternary(1, 0, 0), exact(4, 1), priority=1),
+        Code.INVALID_ARGUMENT,
+    ),
+    (
+        "bits outside the mask",
+        entry("ternary", ternary(1, 3, 1), exact(4, 1), priority=1),
+        Code.INVALID_ARGUMENT,
+    ),
+    (
+        "empty range",
+        entry("ternary", ranged(2, 5, 4), exact(4, 1), priority=1),
+        Code.INVALID_ARGUMENT,
+    ),
+    (
+        "full range",
+        entry("ternary", ranged(2, 0, 65535), exact(4, 1), priority=1),
+        Code.INVALID_ARGUMENT,
+    ),
     ("no priority", entry("ternary", exact(4, 1)), Code.INVALID_ARGUMENT),
     ("negative priority", entry("ternary", exact(4, 1), priority=-1), Code.INVALID_ARGUMENT),
     ("needless priority", exact_entry(1, priority=1), Code.INVALID_ARGUMENT),
     ("no action", _without_action(exact_entry(1)), Code.INVALID_ARGUMENT),
     ("unknown action", exact_entry(1, act=p4r.Action(action_id=5)), Code.INVALID_ARGUMENT),
     ("default-only action", exact_entry(1, act=action(NOP)), Code.PERMISSION_DENIED),
-    ("missing parameter", exact_entry(1, act=p4r.Action(action_id=ACTION_ID[0])), Code.INVALID_ARGUMENT),
+    (
+        "missing parameter",
+        exact_entry(1, act=p4r.Action(action_id=ACTION_ID[0])),
+        Code.INVALID_ARGUMENT,
+    ),
     ("parameter too wide", exact_entry(1, act=action(port=512)), Code.INVALID_ARGUMENT),
     ("direct action in an indirect table", entry("selected", exact(1, 1)), Code.INVALID_ARGUMENT),
-    ("insert of a default entry", p4r.TableEntry(table_id=TABLE_ID["lpm"], is_default_action=True), 3),
+    (
+        "insert of a default entry",
+        p4r.TableEntry(table_id=TABLE_ID["lpm"], is_default_action=True),
+        3,
+    ),
     ("constant table", entry("constant", exact(1, 1)), Code.PERMISSION_DENIED),
-    ("meter where there is none", entry("lpm", meter_config=p4r.MeterConfig()), Code.INVALID_ARGUMENT),
-    ("counter where there is none", entry("lpm", counter_data=p4r.CounterData()), Code.INVALID_ARGUMENT),
+    (
+        "meter where there is none",
+        entry("lpm", meter_config=p4r.MeterConfig()),
+        Code.INVALID_ARGUMENT,
+    ),
+    (
+        "counter where there is none",
+        entry("lpm", counter_data=p4r.CounterData()),
+        Code.INVALID_ARGUMENT,
+    ),
     ("idle time-out where there is none", entry("lpm", idle_timeout_ns=1), Code.INVALID_ARGUMENT),
-    ("negative idle time-out", entry("idle", exact(1, 1), idle_timeout_ns=-1), Code.INVALID_ARGUMENT),
-    ("time since last hit", exact_entry(1, time_since_last_hit=p4r.TableEntry.IdleTimeout()), Code.INVALID_ARGUMENT),
+    (
+        "negative idle time-out",
+        entry("idle", exact(1, 1), idle_timeout_ns=-1),
+        Code.INVALID_ARGUMENT,
+    ),
+    (
+        "time since last hit",
+        exact_entry(1, time_since_last_hit=p4r.TableEntry.IdleTimeout()),
+        Code.INVALID_ARGUMENT,
+    ),
     ("negative meter", exact_entry(1, meter_config=p4r.MeterConfig(cir=-2)), Code.INVALID_ARGUMENT),
-    ("colour counters", exact_entry(1, meter_counter_data=p4r.MeterCounterData()), Code.UNIMPLEMENTED),
+    (
+        "colour counters",
+        exact_entry(1, meter_counter_data=p4r.MeterCounterData()),
+        Code.UNIMPLEMENTED,
+    ),
 ]
 
 
 @pytest.mark.parametrize(("bad", "code"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
-def test_a_bad_entry_is_refused(primary: Controller, dataplane: FakeDataplane, bad: p4r.TableEntry, code: int) -> None:
+def test_a_bad_entry_is_refused(
+    primary: Controller, dataplane: FakeDataplane, bad: p4r.TableEntry, code: int
+) -> None:
     entries_before = dict(dataplane.entries_by_handle)
     with pytest.raises(BatchError) as caught:
         primary.insert(table_entry=bad)
@@ -134,7 +199,12 @@ def test_an_empty_binary_string_is_refused(primary: Controller) -> None:
 
 
 def test_each_update_of_a_batch_has_its_own_status(primary: Controller) -> None:
-    updates = [insert(exact_entry(1)), insert(exact_entry(1)), insert(exact_entry(2, 600)), insert(exact_entry(3))]
+    updates = [
+        insert(exact_entry(1)),
+        insert(exact_entry(1)),
+        insert(exact_entry(2, 600)),
+        insert(exact_entry(3)),
+    ]
     with pytest.raises(BatchError) as caught:
         primary.write(*updates)
     assert caught.value.codes == [Code.OK, Code.ALREADY_EXISTS, Code.INVALID_ARGUMENT, Code.OK]
@@ -145,21 +215,40 @@ def test_a_batch_over_several_tables_keeps_its_order_of_statuses(primary: Contro
     remove = p4r.Update(type=p4r.Update.DELETE, entity=p4r.Entity(table_entry=exact_entry(1)))
     with pytest.raises(BatchError) as caught:
         primary.write(
-            remove, insert(exact_entry(1)), insert(entry("lpm")), insert(entry("lpm")), remove, p4r.Update(type=1)
+            remove,
+            insert(exact_entry(1)),
+            insert(entry("lpm")),
+            insert(entry("lpm")),
+            remove,
+            p4r.Update(type=1),
         )
     assert caught.value.codes == [
-        Code.NOT_FOUND, Code.OK, Code.OK, Code.ALREADY_EXISTS, Code.OK, Code.INVALID_ARGUMENT,
+        Code.NOT_FOUND,
+        Code.OK,
+        Code.OK,
+        Code.ALREADY_EXISTS,
+        Code.OK,
+        Code.INVALID_ARGUMENT,
     ]
 
 
 def test_a_full_table_says_so(primary: Controller) -> None:
     with pytest.raises(BatchError) as caught:
         primary.write(*(insert(entry("small", exact(1, n))) for n in range(4)))
-    assert caught.value.codes == [Code.OK, Code.OK, Code.RESOURCE_EXHAUSTED, Code.RESOURCE_EXHAUSTED]
+    assert caught.value.codes == [
+        Code.OK,
+        Code.OK,
+        Code.RESOURCE_EXHAUSTED,
+        Code.RESOURCE_EXHAUSTED,
+    ]
 
 
-def test_modify_changes_the_action_and_keeps_the_counter(primary: Controller, dataplane: FakeDataplane) -> None:
-    primary.insert(table_entry=exact_entry(1, meter_config=p4r.MeterConfig(cir=1, cburst=2, pir=3, pburst=4)))
+def test_modify_changes_the_action_and_keeps_the_counter(
+    primary: Controller, dataplane: FakeDataplane
+) -> None:
+    primary.insert(
+        table_entry=exact_entry(1, meter_config=p4r.MeterConfig(cir=1, cburst=2, pir=3, pburst=4))
+    )
     [(handle, *_)] = dataplane.entries(0)
     dataplane.direct_counters[handle] = (5, 500)
     primary.modify(table_entry=exact_entry(1, act=action(DROP), metadata=b"new"))
@@ -167,7 +256,10 @@ def test_modify_changes_the_action_and_keeps_the_counter(primary: Controller, da
         table_id=TABLE_ID["exact"], counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig()
     )
     assert got == exact_entry(
-        1, act=action(DROP), metadata=b"new", counter_data=p4r.CounterData(packet_count=5, byte_count=500)
+        1,
+        act=action(DROP),
+        metadata=b"new",
+        counter_data=p4r.CounterData(packet_count=5, byte_count=500),
     )
 
 
@@ -180,7 +272,9 @@ def test_modify_and_delete_need_the_entry(primary: Controller) -> None:
 
 def test_delete_needs_only_the_key(primary: Controller, dataplane: FakeDataplane) -> None:
     primary.insert(table_entry=exact_entry(1))
-    primary.delete(table_entry=p4r.TableEntry(table_id=TABLE_ID["exact"], match=[exact(1, 1), exact(2, 1)]))
+    primary.delete(
+        table_entry=p4r.TableEntry(table_id=TABLE_ID["exact"], match=[exact(1, 1), exact(2, 1)])
+    )
     assert primary.read_tables(table_id=TABLE_ID["exact"]) == []
     assert dataplane.entries(0) == []
 
@@ -248,7 +342,9 @@ class TestWildcardReads:
 
     def test_table_0_is_all_tables(self, primary: Controller) -> None:
         tables = [e.table_id for e in primary.read_tables()]
-        assert tables == [TABLE_ID[t] for t in ("exact", "exact", "ternary", "ternary", "ternary", "constant")]
+        assert tables == [
+            TABLE_ID[t] for t in ("exact", "exact", "ternary", "ternary", "ternary", "constant")
+        ]
 
     @pytest.mark.parametrize(
         ("fields", "count"),
@@ -262,13 +358,22 @@ class TestWildcardReads:
             ({}, 2),
         ],
     )
-    def test_fields_filter(self, primary: Controller, fields: dict[str, object], count: int) -> None:
+    def test_fields_filter(
+        self, primary: Controller, fields: dict[str, object], count: int
+    ) -> None:
         assert len(primary.read_tables(table_id=TABLE_ID["exact"], **fields)) == count
 
     @pytest.mark.parametrize(
-        ("fields", "count"), [({"priority": 3}, 2), ({"match": [exact(4, 1)]}, 2), ({"match": [exact(4, 1)], "priority": 4}, 1)]
+        ("fields", "count"),
+        [
+            ({"priority": 3}, 2),
+            ({"match": [exact(4, 1)]}, 2),
+            ({"match": [exact(4, 1)], "priority": 4}, 1),
+        ],
     )
-    def test_priority_and_match_filter(self, primary: Controller, fields: dict[str, object], count: int) -> None:
+    def test_priority_and_match_filter(
+        self, primary: Controller, fields: dict[str, object], count: int
+    ) -> None:
         assert len(primary.read_tables(table_id=TABLE_ID["ternary"], **fields)) == count
 
     def test_a_bad_filter_is_an_error_of_its_request_only(self, primary: Controller) -> None:
@@ -293,12 +398,19 @@ class TestAtomicity:
     rollback = p4r.WriteRequest.ROLLBACK_ON_ERROR
 
     def test_rollback_takes_everything_back(self, primary: Controller) -> None:
-        primary.insert(table_entry=exact_entry(1, metadata=b"old", counter_data=p4r.CounterData(packet_count=3)))
+        primary.insert(
+            table_entry=exact_entry(
+                1, metadata=b"old", counter_data=p4r.CounterData(packet_count=3)
+            )
+        )
         primary.insert(table_entry=exact_entry(2))
         wanted = p4r.TableEntry(counter_data=p4r.CounterData(), table_id=TABLE_ID["exact"])
         before = primary.read(table_entry=wanted)
         updates = [
-            p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(table_entry=exact_entry(1, act=action(DROP)))),
+            p4r.Update(
+                type=p4r.Update.MODIFY,
+                entity=p4r.Entity(table_entry=exact_entry(1, act=action(DROP))),
+            ),
             p4r.Update(type=p4r.Update.DELETE, entity=p4r.Entity(table_entry=exact_entry(1))),
             insert(exact_entry(1)),
             insert(exact_entry(5)),
@@ -334,8 +446,12 @@ class TestAtomicity:
         assert primary.read_tables(table_id=TABLE_ID["exact"]) == []
 
 
-def test_idle_entries_are_reported_again_and_again(primary: Controller, dataplane: FakeDataplane) -> None:
-    primary.insert(table_entry=entry("idle", exact(1, 1), idle_timeout_ns=50_000_000, metadata=b"m"))
+def test_idle_entries_are_reported_again_and_again(
+    primary: Controller, dataplane: FakeDataplane
+) -> None:
+    primary.insert(
+        table_entry=entry("idle", exact(1, 1), idle_timeout_ns=50_000_000, metadata=b"m")
+    )
     primary.insert(table_entry=entry("idle", exact(1, 2), idle_timeout_ns=10**12))
     for _ in range(2):
         note = primary.receive().idle_timeout_notification
@@ -343,7 +459,9 @@ def test_idle_entries_are_reported_again_and_again(primary: Controller, dataplan
             (exact(1, 1), b"m", 50_000_000)
         ]
     [got] = primary.read_tables(
-        table_id=TABLE_ID["idle"], match=[exact(1, 1)], time_since_last_hit=p4r.TableEntry.IdleTimeout()
+        table_id=TABLE_ID["idle"],
+        match=[exact(1, 1)],
+        time_since_last_hit=p4r.TableEntry.IdleTimeout(),
     )
     assert got.time_since_last_hit.elapsed_ns > 50_000_000
     primary.delete(table_entry=entry("idle", exact(1, 1)))
