@@ -12,6 +12,7 @@ import numpy as np
 from controller.coordinator.changes import Changes, Wanted, order_changes
 from controller.coordinator.enforcer import FlowEnforcer
 from controller.coordinator.tracker import LiveFlow, Tracker
+from controller.coordinator.trickle import without_trickles
 from controller.model.rule import FlowKey, FlowRule, RuleError
 from controller.scheduling.classes import cut_classes
 from controller.scheduling.policy import Policy
@@ -97,13 +98,12 @@ class DecisionLoop:
             return float("inf")
         decision = self._policy.decide(state)
         classes = cut_classes(state, decision)
+        paces = without_trickles(state, np.asarray(decision.pace))
         self.statistics.decisions += 1
         self.statistics.decide_s += time.monotonic() - now
         wanted = [
             Wanted(flow, 0 if flow.refused else class_, pace, self._tracker.path(flow))
-            for flow, class_, pace in zip(
-                flows, classes.tolist(), np.asarray(decision.pace).tolist(), strict=True
-            )
+            for flow, class_, pace in zip(flows, classes.tolist(), paces.tolist(), strict=True)
         ]
         await self._carry_out(order_changes(wanted, self._in_force))
         return decision.valid_until + self._tracker.epoch

@@ -15,8 +15,11 @@ from controller.scheduling.state import LOCAL, StateBuilder
 FlowName = tuple[str, int, str]
 "Job, iteration, id."
 
-_LEAST_LEFT = 1.0
-"Bytes a flow has left until its receiver says it is done."
+_LEAST_LEFT = 1514.0
+"Bytes a flow has left, at least, until one of its ends says otherwise."
+_LEAST_SECONDS = 0.002
+"""And seconds at its pace: 4 ms before its end the sender would have said so. A flow that is later
+than reckoned must not look finished, or the policy gives it next to nothing."""
 
 
 @dataclass(slots=True)
@@ -143,8 +146,7 @@ class Tracker:
     def state(self, now: float) -> tuple[NetworkState, list[LiveFlow]]:
         """What a policy sees now, in the workload's own time, and the flow of each of its rows."""
         for slot, flow in self._by_slot.items():
-            left = min(flow.size, flow.size - flow.sent_by(now))
-            self.builder.set_remaining(slot, max(_LEAST_LEFT, left))
+            self.builder.set_remaining(slot, self.remaining(flow, now))
         state = self.builder.state(now - self.epoch)
         return state, [self._by_slot[slot] for slot in self.builder.rows.tolist()]
 
@@ -154,7 +156,9 @@ class Tracker:
 
     def remaining(self, flow: LiveFlow, now: float) -> float:
         """Wire bytes the flow has left, as far as is known."""
-        return max(_LEAST_LEFT, flow.size - flow.sent_by(now))
+        pace = 0.0 if flow.setting is None else flow.setting[1]
+        soon = 0.0 if math.isinf(pace) else pace / 8 * _LEAST_SECONDS
+        return min(flow.size, max(_LEAST_LEFT, soon, flow.size - flow.sent_by(now)))
 
     def _forget(self, flow: LiveFlow) -> None:
         del self.flows[flow.name]
