@@ -71,7 +71,7 @@ def run(
     else:
         unit = parse_time(time_unit)
         scenarios = catalogue.built_in(scenario, fabric, unit, iterations, time_scale)
-    _play(catalogue.predictions(scenarios, policy, fabric), fabric, chosen, seed, out, json)
+    _play(catalogue.predictions(scenarios, policy, fabric, seed), fabric, chosen, seed, out, json)
 
 
 def replay(
@@ -103,7 +103,7 @@ def replay(
         raise BadInput(f"--on {on}: expected mininet or simulator")
     fabric, chosen = catalogue.live_fabric(topology, link_rate, target)
     scenarios = catalogue.of_file(file, fabric, placement, seed, iterations, time_scale, coflows)
-    _play(catalogue.predictions(scenarios, policy, fabric), fabric, chosen, seed, out, json)
+    _play(catalogue.predictions(scenarios, policy, fabric, seed), fabric, chosen, seed, out, json)
 
 
 def _play(

@@ -15,9 +15,9 @@ from controller.model import Fabric, Workload
 from controller.model.errors import BadInput
 from controller.model.fabrics import parse_topology
 from controller.model.units import parse_rate
+from controller.profiles.importers.report import Options
 from controller.profiles.load import load, load_fabric
 from controller.profiles.placement import place
-from controller.scheduling.registry import policy as named_policy
 from topologies.emulation import best_target
 
 TOPOLOGY = "leaf-spine:2x2x4"
@@ -61,7 +61,7 @@ def built_in(
         elif name == "two-pipelines":
             found.append(built.two_pipelines(unit_s, rate))
         else:
-            found.append(built.training(fabric))
+            found.append(built.training())
     return [
         replace(one, workload=place(repeated(_stretched(one, time_scale), iterations), fabric))
         for one in found
@@ -78,18 +78,17 @@ def of_file(
     coflows: int | None = None,
 ) -> list[Scenario]:
     """The user's own workload as a scenario. Raises BadInput."""
-    loaded = load(path, coflows=coflows)
+    loaded = load(path, Options(limit=coflows))
     workload = repeated(stretched(loaded.workload, time_scale), iterations)
     workload = place(workload, fabric, placement, seed)
     return [Scenario(workload.name, f"Your own: {path.name}", workload)]
 
 
 def predictions(
-    scenarios: Sequence[Scenario], policies: Sequence[str] | None, fabric: Fabric
+    scenarios: Sequence[Scenario], policies: Sequence[str] | None, fabric: Fabric, seed: int
 ) -> list[Prediction]:
     """Everything that will be played, predicted. Raises BadInput for an unknown policy."""
-    names = list(dict.fromkeys(policies or DEFAULT_POLICIES))
-    return predict(scenarios, [named_policy(name) for name in names], fabric)
+    return predict(scenarios, list(dict.fromkeys(policies or DEFAULT_POLICIES)), fabric, seed)
 
 
 def _stretched(scenario: Scenario, factor: float) -> Workload:

@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable, Iterable
 
 from controller.experiments.inputs import Problem
+from controller.experiments.search import search_policy
 from controller.experiments.summarize import predicted_summary
-from controller.experiments.summary import Summary
+from controller.experiments.summary import JobSummary, ScenarioSummary, Summary
 from controller.model.errors import BadInput
 from controller.model.record import JobRecord, Played
 from controller.scheduling.policy import Policy
+from controller.scheduling.registry import SEARCH
 from controller.scheduling.registry import policy as named_policy
 from controller.simulator.alone import alone_times
+from controller.simulator.bounds import workload_bound
 from controller.simulator.simulate import simulate
 
 MODELS = ("ideal", "enforced")
@@ -62,10 +65,46 @@ def play(
     return summary, played
 
 
+def bound_of(problem: Problem) -> float:
+    """The mean slowdown that no schedule of the workload can go below."""
+    alone = alone_times(problem.workload, problem.fabric)
+    return workload_bound(problem.workload, problem.fabric, alone).mean_slowdown
+
+
+def bound_summary(problem: Problem) -> Summary:
+    """Each job alone on the idle fabric, and the least mean slowdown, as a summary."""
+    alone = alone_times(problem.workload, problem.fabric)
+    least = workload_bound(problem.workload, problem.fabric, alone)
+    jobs = [
+        JobSummary(
+            job=placed.job.name,
+            iterations=placed.job.iterations,
+            alone_s=alone[placed.job.name],
+            predicted_completion_s=least.completion_s[placed.job.name],
+            predicted_iteration_s=least.completion_s[placed.job.name] / placed.job.iterations,
+        )
+        for placed in problem.workload.jobs
+    ]
+    for job in jobs:
+        job.predicted_slowdown = job.predicted_iteration_s / job.alone_s if job.alone_s else 1.0
+    scenario = ScenarioSummary(
+        name=problem.workload.name,
+        policy="bound",
+        model=least.method,
+        jobs=jobs,
+        predicted_mean_slowdown=least.mean_slowdown,
+        bound_mean_slowdown=least.mean_slowdown,
+    )
+    return Summary.new(
+        target="simulator",
+        topology=problem.fabric.name,
+        link_rate_bps=problem.fabric.host_rate,
+        scenarios=[scenario],
+    )
+
+
 def make_policy(name: str, problem: Problem, model: str, seed: int) -> Policy:
     """The policy of that name; the search is handed the player that it evaluates with."""
-    if name != "echelon-search":
+    if name != SEARCH:
         return named_policy(name)
-    from controller.experiments.search import search_policy
-
     return search_policy(problem, model, seed)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller.experiments.inputs import Problem
 from controller.experiments.live import LiveNetwork
+from controller.experiments.offline import make_policy
 from controller.experiments.progress import Progress
 from controller.experiments.report import Key
 from controller.experiments.results import new_folder, write_results
@@ -20,7 +22,7 @@ from controller.model import Fabric
 from controller.model.record import Played
 from controller.scheduling.policy import Policy
 from controller.simulator.alone import alone_times
-from controller.simulator.bounds import mean_slowdown_bound
+from controller.simulator.bounds import workload_bound
 from controller.simulator.simulate import scale_of, simulate
 
 
@@ -45,14 +47,16 @@ class Prediction:
 
 
 def predict(
-    scenarios: Sequence[Scenario], policies: Sequence[Policy], fabric: Fabric
+    scenarios: Sequence[Scenario], policies: Sequence[str], fabric: Fabric, seed: int = 0
 ) -> list[Prediction]:
     """Plays everything on the simulator, as it will be enforced. Raises BadInput, WorkFailed."""
     found = []
     for scenario in scenarios:
+        problem = Problem(scenario.workload, fabric)
+        chosen = [make_policy(name, problem, "enforced", seed) for name in policies]
         alone = alone_times(scenario.workload, fabric)
-        bound = mean_slowdown_bound(scenario.workload, fabric)
-        for policy in policies:
+        bound = _bound(scenario, fabric, alone)
+        for policy in chosen:
             played = simulate(scenario.workload, fabric, policy, "enforced").played
             summary = predicted_summary(
                 scenario.name, policy.name, "enforced", played, alone, counted, bound
@@ -90,7 +94,7 @@ def run(
         for one in predictions:
             with progress.playing(*one.key, one.seconds) as on_event:
                 result = network.play(
-                    one.scenario.name, one.scenario.workload, one.policy.name, one.seconds,
+                    one.scenario.name, one.scenario.workload, _told(one.policy), one.seconds,
                     seed, on_event,
                 )  # fmt: skip
             measured[one.key] = result.played
@@ -102,6 +106,18 @@ def run(
     folder = out or new_folder()
     write_results(folder, summary, measured, {one.key: one.played for one in predictions})
     return summary, folder
+
+
+def _told(policy: Policy) -> str:
+    """How the controller is told of a policy: the search by the order that it found."""
+    return str(getattr(policy, "spelled", policy.name))
+
+
+def _bound(scenario: Scenario, fabric: Fabric, alone: dict[str, float]) -> float | None:
+    """The bound counts all iterations, so it says nothing of a mean that leaves out the first."""
+    if any(placed.job.iterations > 1 for placed in scenario.workload.jobs):
+        return None
+    return workload_bound(scenario.workload, fabric, alone).mean_slowdown
 
 
 def _size_scale(predictions: Sequence[Prediction], fabric: Fabric) -> float | None:

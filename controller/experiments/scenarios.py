@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from controller.model import EchelonFlow, Flow, Job, PlacedJob, Task, Workload
+from controller.profiles.files import read_job
+
+TRACES = Path(__file__).resolve().parents[2] / "traces"
 
 MICRO_BATCHES = 3
 COMPUTE_UNITS = 1.0
@@ -67,4 +71,32 @@ def two_pipelines(unit_s: float, link_rate: float) -> Scenario:
         Workload(jobs, "two-pipelines"),
         unit_s,
         {"fair": 14.5, "fifo": 13.0, "varys": 13.0, "echelon": 11.0},
+    )
+
+
+def training() -> Scenario:
+    """A recorded data-parallel job and two 1F1B pipelines of four stages that share hosts.
+
+    The recording (`traces/README.md`) is of ResNet-18 on four ranks. Its ring all-reduces and the
+    pipelines meet at the links of h1, h2 and h3, and the pipelines once more in the core.
+    """
+    ddp = read_job(TRACES / "resnet18-ddp.yaml")
+    pipeline_job = read_job(TRACES / "pipeline-1f1b.yaml")
+    jobs = (
+        (ddp, "resnet18-ddp", 4, ("h1", "h2", "h4", "h3"), 0.0),
+        (pipeline_job, "pipeline-1", 5, ("h6", "h5", "h1", "h4"), 0.2),
+        (pipeline_job, "pipeline-2", 5, ("h3", "h2", "h1", "h8"), 0.4),
+    )
+    placed = tuple(
+        PlacedJob(
+            replace(job, name=name, iterations=iterations),
+            dict(zip(job.workers, hosts, strict=True)),
+            arrival,
+        )
+        for job, name, iterations, hosts, arrival in jobs
+    )
+    return Scenario(
+        "training",
+        "A recorded data-parallel job beside two pipelines",
+        Workload(placed, "training"),
     )

@@ -105,3 +105,22 @@ def _predicted(name: str, scenarios: list[ScenarioSummary]) -> Table:
             "-" if coflow is None else f"{coflow:.4g}",
         )
     return table
+
+
+def print_bound(summary: Summary, console: Console) -> None:
+    """What no schedule can pass, job by job."""
+    scenario = summary.scenarios[0]
+    table = Table(title=f"{scenario.name}: bounds ({scenario.model})", title_justify="left")
+    table.add_column("job")
+    for column in ("iterations", "alone (s)", "completion (s) >=", "slowdown >="):
+        table.add_column(column, justify="right")
+    for job in scenario.jobs:
+        table.add_row(
+            job.job,
+            str(job.iterations),
+            f"{job.alone_s:.4g}",
+            f"{job.predicted_completion_s:.4g}",
+            f"{job.predicted_slowdown:.3f}",
+        )
+    console.print(table)
+    console.print(f"mean slowdown >= {scenario.predicted_mean_slowdown:.4f}")
