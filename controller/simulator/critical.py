@@ -12,6 +12,11 @@ from controller.scheduling.kernels import compiled
 from controller.scheduling.plan import JobPlan
 from controller.scheduling.policy import Floats, Ints
 
+DENSE = 4_000_000
+"Pairs of nodes above which a job's ancestors are not listed."
+ROUNDS = 8
+"How often longest paths and one-machine bounds may raise each other."
+
 Resource = frozenset[int]
 "Links of which every path of a flow takes exactly one: together they carry all of it."
 
@@ -39,18 +44,30 @@ class Critical:
 
 
 def critical(plan: JobPlan, fabric: Fabric) -> Critical:
-    """Longest paths through all iterations, every flow at the rate of its widest path; then, per
-    resource, Jackson's preemptive schedule of heads and tails (the exact optimum of one resource).
+    """Longest paths through all iterations, every flow at the rate of its widest path; what a node
+    waits for cannot pass a resource faster than one after another; then, per resource, Jackson's
+    preemptive schedule of heads and tails (the exact optimum of one resource).
 
     Source: Carlier, "The one-machine sequencing problem", EJOR 11, 1982. Valid for any routing
-    over shortest paths. O(iterations * nodes + flows log flows).
+    over shortest paths. O(iterations * nodes * path entries), or O(iterations * nodes) where a
+    job has more than `DENSE` pairs of nodes.
     """
     seconds = np.array([*plan.seconds, *_alone_on_the_wire(plan, fabric)])
-    head, tail = _longest_paths(plan, seconds)
+    users = _users(plan, fabric)
+    loads = [
+        (
+            np.array(rows, np.int64) + plan.tasks,
+            8 * np.array([plan.size[row] for row in rows]) / rate_of(fabric, resource),
+        )
+        for resource, rows in users.items()
+    ]
+    head, tail = _heads_and_tails(plan, seconds, loads)
     least = float(np.max(head + seconds + tail, initial=0.0))
     demands = {
-        resource: _demand(plan, fabric, resource, rows, head, tail)
-        for resource, rows in _users(plan, fabric).items()
+        resource: Demand(
+            np.tile(times, plan.job.iterations), head[:, nodes].ravel(), tail[:, nodes].ravel()
+        )
+        for resource, (nodes, times) in zip(users, loads, strict=True)
     }
     for demand in demands.values():
         if len(demand.head) > 1:
@@ -106,24 +123,79 @@ def _users(plan: JobPlan, fabric: Fabric) -> dict[Resource, list[int]]:
     return users
 
 
-def _demand(
-    plan: JobPlan, fabric: Fabric, resource: Resource, rows: list[int], head: Floats, tail: Floats
-) -> Demand:
-    nodes = [plan.tasks + row for row in rows]
-    seconds = 8 * np.array([plan.size[row] for row in rows]) / rate_of(fabric, resource)
-    return Demand(
-        np.tile(seconds, plan.job.iterations), head[:, nodes].ravel(), tail[:, nodes].ravel()
-    )
+Load = tuple[Ints, Floats]
+"The nodes that use a resource, and the seconds each takes of all of it."
 
 
-def _longest_paths(plan: JobPlan, seconds: Floats) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, slots=True)
+class _Dag:
+    """One iteration, read forwards or backwards."""
+
+    order: Ints
+    "(nodes,) every node after those it waits for."
+    after: tuple[Ints, Ints]
+    "What waits for each node, one after another: starts and nodes."
+    reach: Floats | None
+    "(nodes, nodes) 1 where the row waits for the column, directly or not; None: too many."
+
+
+def _heads_and_tails(plan: JobPlan, seconds: Floats, loads: list[Load]) -> tuple[Floats, Floats]:
     """(iterations, nodes) least time before each node starts, and after it ends."""
+    nodes, count = len(plan.needs), plan.job.iterations
     order = _topological(plan)
-    frees = _flat(plan.frees)
-    begins = _flat(plan.begins)
-    holds = _flat(plan.holds)
-    head, tail = _passes(plan.job.iterations, order, seconds, *frees, *begins, *holds)
+    before: list[list[int]] = [[] for _ in range(nodes)]
+    for node, others in enumerate(plan.frees):
+        for other in others:
+            before[other].append(node)
+    reach = _reach(plan.frees, order) if nodes * nodes <= DENSE else None
+    forwards = _Dag(order, _flat(plan.frees), reach)
+    backwards = _Dag(order[::-1].copy(), _flat(before), None if reach is None else reach.T.copy())
+    head, tail = np.zeros((count, nodes)), np.zeros((count, nodes))
+    turn = np.zeros(len(plan.held))
+    for k in range(count):
+        for worker, starts in enumerate(plan.begins):
+            head[k, starts] = np.maximum(head[k, starts], turn[worker])
+        _settle(forwards, seconds, loads, head[k])
+        ends = head[k] + seconds
+        for node, workers in enumerate(plan.holds):
+            for worker in workers:
+                turn[worker] = max(turn[worker], ends[node])
+    after = np.zeros(len(plan.held))
+    for k in range(count - 1, -1, -1):
+        for node, workers in enumerate(plan.holds):
+            tail[k, node] = max((after[worker] for worker in workers), default=0.0)
+        _settle(backwards, seconds, loads, tail[k])
+        reached = tail[k] + seconds
+        after = np.array([max(reached[starts], default=0.0) for starts in plan.begins])
     return head, tail
+
+
+def _settle(dag: _Dag, seconds: Floats, loads: list[Load], earliest: Floats) -> None:
+    """Raise `earliest` (nodes,) until longest paths and one-machine bounds agree with it."""
+    for _ in range(ROUNDS):
+        _propagate(dag.order, *dag.after, seconds, earliest)
+        if dag.reach is None:
+            return
+        raised = earliest.copy()
+        for nodes, times in loads:
+            line = np.argsort(earliest[nodes], kind="stable")
+            waits = dag.reach[:, nodes[line]]
+            left = np.cumsum((waits * times[line])[:, ::-1], axis=1)[:, ::-1]
+            end = np.where(waits > 0, left + earliest[nodes[line]], 0.0)
+            raised = np.maximum(raised, end.max(axis=1))
+        if np.all(raised <= earliest * (1 + 1e-12)):
+            return
+        earliest[:] = raised
+    _propagate(dag.order, *dag.after, seconds, earliest)
+
+
+def _reach(frees: list[list[int]], order: Ints) -> Floats:
+    reach = np.zeros((len(order), len(order)), bool)
+    for node in order.tolist():
+        for other in frees[node]:
+            reach[other] |= reach[node]
+            reach[other, node] = True
+    return reach.astype(np.float64)
 
 
 def _topological(plan: JobPlan) -> Ints:
@@ -140,54 +212,18 @@ def _topological(plan: JobPlan) -> Ints:
     return np.array(line, np.int64)
 
 
-def _flat(lists: list[list[int]] | list[tuple[int, ...]]) -> tuple[Ints, Ints]:
+def _flat(lists: list[list[int]]) -> tuple[Ints, Ints]:
     start = np.cumsum([0, *map(len, lists)]).astype(np.int64)
     return start, np.array([x for part in lists for x in part], np.int64)
 
 
 @compiled
-def _passes(
-    iterations: int,
-    order: Ints,
-    seconds: Floats,
-    free_start: Ints,
-    frees: Ints,
-    begin_start: Ints,
-    begins: Ints,
-    hold_start: Ints,
-    holds: Ints,
-) -> tuple[Floats, Floats]:
-    """Forwards, then backwards, through all iterations; `_longest_paths`."""
-    nodes, workers = len(order), len(begin_start) - 1
-    head = np.zeros((iterations, nodes))
-    tail = np.zeros((iterations, nodes))
-    turn = np.zeros(workers)
-    for k in range(iterations):
-        for w in range(workers):
-            for e in range(begin_start[w], begin_start[w + 1]):
-                head[k, begins[e]] = max(head[k, begins[e]], turn[w])
-        for node in order:
-            end = head[k, node] + seconds[node]
-            for e in range(free_start[node], free_start[node + 1]):
-                head[k, frees[e]] = max(head[k, frees[e]], end)
-            for e in range(hold_start[node], hold_start[node + 1]):
-                turn[holds[e]] = max(turn[holds[e]], end)
-    for k in range(iterations - 1, -1, -1):
-        after = np.zeros(workers)
-        if k + 1 < iterations:
-            for w in range(workers):
-                for e in range(begin_start[w], begin_start[w + 1]):
-                    node = begins[e]
-                    after[w] = max(after[w], seconds[node] + tail[k + 1, node])
-        for i in range(nodes - 1, -1, -1):
-            node = order[i]
-            longest = 0.0
-            for e in range(free_start[node], free_start[node + 1]):
-                longest = max(longest, seconds[frees[e]] + tail[k, frees[e]])
-            for e in range(hold_start[node], hold_start[node + 1]):
-                longest = max(longest, after[holds[e]])
-            tail[k, node] = longest
-    return head, tail
+def _propagate(order: Ints, start: Ints, after: Ints, seconds: Floats, earliest: Floats) -> None:
+    """Longest paths: nothing starts before what it waits for has ended."""
+    for node in order:
+        end = earliest[node] + seconds[node]
+        for e in range(start[node], start[node + 1]):
+            earliest[after[e]] = max(earliest[after[e]], end)
 
 
 @compiled

@@ -1,0 +1,161 @@
+"""The suite under every policy: mean slowdowns in the enforced model, the search, the bound.
+
+    python -m bench.scheduling_suite [--case NAME ...] [--budget N] [--seed N] [--json FILE]
+
+One line a workload and policy: the mean slowdown in the ideal model, in the enforced one, and with
+8 queues only (no pacing, nobody held); each over the LP bound in the second table. CPU seconds are
+of the whole row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.experiments.search import BUDGET
+from controller.experiments.suite import Case, suite
+from controller.scheduling.echelon_search import search
+from controller.scheduling.policy import Decision, NetworkState, Policy
+from controller.scheduling.registry import POLICIES, SEARCH, policy
+from controller.simulator.alone import alone_times
+from controller.simulator.bounds import Bound, workload_bound
+from controller.simulator.player import player
+from controller.simulator.simulate import plans_of
+
+
+@dataclass(frozen=True)
+class QueuesOnly:
+    """A policy whose hosts neither pace nor hold: what 8 queues alone make of its order."""
+
+    policy: Policy
+    name: str = "queues only"
+    local: bool = True
+
+    def decide(self, state: NetworkState) -> Decision:
+        """The same ranks, no pace."""
+        decision = self.policy.decide(state)
+        decision.pace = np.full(state.flows, np.inf)
+        return decision
+
+
+@dataclass
+class Row:
+    """One workload."""
+
+    case: Case
+    bound: Bound
+    ideal: dict[str, float]
+    enforced: dict[str, float]
+    queues: dict[str, float]
+    found: str
+    "What the search found: an order, or the baseline it adopted."
+    cpu_s: float
+
+
+def run(case: Case, budget: int, seed: int) -> Row:
+    """All policies on one workload."""
+    began = time.process_time()
+    alone = alone_times(case.workload, case.fabric)
+    bound = workload_bound(case.workload, case.fabric, alone)
+    ideal = player(case.workload, case.fabric, alone, "ideal")
+    enforced = player(case.workload, case.fabric, alone, "enforced")
+    row = Row(case, bound, {}, {}, {}, "", 0.0)
+    for name in POLICIES:
+        row.ideal[name] = ideal(policy(name)).cost
+        row.enforced[name] = enforced(policy(name)).cost
+        row.queues[name] = enforced(QueuesOnly(policy(name))).cost
+    items = {p.job.name: len(p.group_names) for p in plans_of(case.workload, case.fabric)}
+    found = search(enforced, [policy(name) for name in POLICIES], items, budget, seed)
+    row.enforced[SEARCH] = found.outcome.cost
+    row.ideal[SEARCH] = ideal(found.policy).cost
+    row.queues[SEARCH] = enforced(QueuesOnly(found.policy)).cost
+    row.found = found.policy.spelled
+    row.cpu_s = time.process_time() - began
+    return row
+
+
+def print_tables(rows: list[Row]) -> None:
+    """Markdown: enforced slowdowns; over the bound; what queues cost."""
+    names = [*POLICIES, SEARCH]
+    print("\nMean slowdown, enforced model\n")
+    _table(rows, names, lambda row, name: row.enforced[name], "bound")
+    print("\nEnforced / bound\n")
+    _table(rows, names, lambda row, name: row.enforced[name] / row.bound.mean_slowdown, "method")
+    print("\nEnforced / ideal - 1, per cent (pacing and 8 queues)\n")
+    _table(rows, names, lambda row, name: 100 * (row.enforced[name] / row.ideal[name] - 1), "cpu")
+    print("\nQueues only / ideal - 1, per cent (8 queues, no pacing, nobody held)\n")
+    _table(rows, names, lambda row, name: 100 * (row.queues[name] / row.ideal[name] - 1), "cpu")
+
+
+def _table(rows, names, value, last) -> None:  # type: ignore[no-untyped-def]
+    print("| workload | " + " | ".join(names) + f" | {last} |")
+    print("|---|" + "---:|" * len(names) + "---|")
+    for row in rows:
+        extra = {
+            "bound": f"{row.bound.mean_slowdown:.3f}",
+            "method": row.bound.method,
+            "cpu": f"{row.cpu_s:.0f} s",
+        }[last]
+        cells = " | ".join(f"{value(row, name):.3f}" for name in names)
+        print(f"| {row.case.name} | {cells} | {extra} |")
+    means = " | ".join(f"{np.mean([value(row, name) for row in rows]):.3f}" for name in names)
+    print(f"| **mean** | {means} | |")
+
+
+def targets(rows: list[Row]) -> list[dict[str, object]]:
+    """The rows of `make bench`."""
+    margin = min(
+        min(row.enforced[name] for name in POLICIES) / row.enforced[SEARCH] for row in rows
+    )
+    solved = [row for row in rows if row.bound.method.endswith("LP")]
+    over = [row.enforced[SEARCH] / row.bound.mean_slowdown for row in solved]
+    price = max(row.enforced["echelon"] / row.ideal["echelon"] for row in rows)
+
+    def target(what: str, ours: float, unit: str, goal: float, met: bool) -> dict[str, object]:
+        return {
+            "what": what, "ours": ours, "peer": None, "peer_name": None, "unit": unit,
+            "ratio": ours / goal, "target": goal, "met": met,
+        }  # fmt: skip
+
+    return [
+        target("best rival / echelon-search, least over the suite", margin, "ratio", 1, margin >= 1),
+        target("echelon-search / LP bound, mean", float(np.mean(over)), "ratio", 1.10,
+               bool(np.mean(over) <= 1.10)),
+        target("echelon, price of pacing and 8 queues, largest", price, "ratio", 1.03, price <= 1.03),
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Run, print, and write the rows of `make bench` where a file is named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--case", action="append")
+    parser.add_argument("--budget", type=int, default=BUDGET)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json")
+    asked = parser.parse_args()
+    rows = []
+    for case in suite():
+        if asked.case and case.name not in asked.case:
+            continue
+        row = run(case, asked.budget, asked.seed)
+        best = min(POLICIES, key=lambda name: row.enforced[name])
+        print(
+            f"{case.name}: {case.what}; bound {row.bound.mean_slowdown:.3f} ({row.bound.method}), "
+            f"best rival {best} {row.enforced[best]:.3f}, search {row.enforced[SEARCH]:.3f}, "
+            f"{row.cpu_s:.0f} s",
+            file=sys.stderr, flush=True,
+        )  # fmt: skip
+        rows.append(row)
+    print_tables(rows)
+    if asked.json:
+        with open(asked.json, "w") as file:
+            json.dump(targets(rows), file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
