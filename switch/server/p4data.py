@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from finsy.proto import p4d, p4t
 
 from switch.server.bytestrings import narrow, narrow_signed, octets, widen, widen_signed
 from switch.server.errors import Code, RequestError, invalid
+
+_V = TypeVar("_V")
 
 
 class DataCodec:
@@ -34,7 +37,10 @@ class DataCodec:
 
     def widths(self, spec: p4t.P4DataTypeSpec) -> tuple[int, ...]:
         """The bits of each field of a type. Raises UNIMPLEMENTED for types that v1model cannot send."""
-        return tuple(leaf.bits for leaf in self._leaves(spec))
+        try:
+            return tuple(leaf.bits for leaf in self._leaves(spec))
+        except RecursionError:
+            raise invalid("P4Info: a type contains itself") from None
 
     def _decode(self, spec: p4t.P4DataTypeSpec, value: bytes) -> tuple[p4d.P4Data, bytes]:
         members = self._members(spec)
@@ -61,16 +67,16 @@ class DataCodec:
         """The parts of a struct, tuple or header; None for a type without parts."""
         kind = spec.WhichOneof("type_spec")
         if kind == "struct":
-            return [m.type_spec for m in self._types.structs[spec.struct.name].members]
+            return [m.type_spec for m in _named(self._types.structs, spec.struct.name).members]
         if kind == "tuple":
             return list(spec.tuple.members)
         if kind == "header":
             return [
                 p4t.P4DataTypeSpec(bitstring=m.type_spec)
-                for m in self._types.headers[spec.header.name].members
+                for m in _named(self._types.headers, spec.header.name).members
             ]
         if kind == "new_type":
-            new_type = self._types.new_types[spec.new_type.name]
+            new_type = _named(self._types.new_types, spec.new_type.name)
             return (
                 self._members(new_type.original_type)
                 if new_type.HasField("original_type")
@@ -92,16 +98,23 @@ class DataCodec:
         elif kind == "bool":
             yield _Leaf("bool", 1)
         elif kind == "serializable_enum":
-            enum = self._types.serializable_enums[spec.serializable_enum.name]
+            enum = _named(self._types.serializable_enums, spec.serializable_enum.name)
             yield _Leaf("enum_value", enum.underlying_type.bitwidth)
         elif kind == "new_type":
-            new_type = self._types.new_types[spec.new_type.name]
+            new_type = _named(self._types.new_types, spec.new_type.name)
             if new_type.HasField("original_type"):
                 yield from self._leaves(new_type.original_type)
             else:
                 yield _Leaf("bitstring", new_type.translated_type.sdn_bitwidth)
         else:
             raise RequestError(Code.UNIMPLEMENTED, f"values of type {kind} are not supported")
+
+
+def _named(types: Mapping[str, _V], name: str) -> _V:
+    # a protobuf map would make the entry that it does not have
+    if name not in types:
+        raise invalid(f"P4Info has no type {name}")
+    return types[name]
 
 
 class _Leaf:

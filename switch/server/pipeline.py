@@ -11,6 +11,7 @@ from finsy.proto import p4i, p4r, p4t
 from switch.program import Action, MatchKind, Program, Table
 from switch.server.device_config import device_json
 from switch.server.errors import invalid
+from switch.server.p4data import DataCodec
 
 _MATCH_KINDS: dict[int, tuple[MatchKind, ...]] = {
     p4i.MatchField.EXACT: ("exact", "valid"),
@@ -156,7 +157,13 @@ class _Named(Protocol):
     def name(self) -> str: ...
 
 
+class _Array(_Named, Protocol):
+    @property
+    def size(self) -> int: ...
+
+
 _T = TypeVar("_T", bound=_Named)
+_A = TypeVar("_A", bound=_Array)
 
 
 def build(config: p4r.ForwardingPipelineConfig, check: Callable[[bytes], Program]) -> Pipeline:
@@ -166,7 +173,7 @@ def build(config: p4r.ForwardingPipelineConfig, check: Callable[[bytes], Program
     if not json:
         raise invalid("p4_device_config is empty; it carries the BMv2 JSON")
     program, info = check(json), config.p4info
-    scopes = _Scopes(info, program)
+    scopes, types = _Scopes(info, program), DataCodec(info.type_info)
     return Pipeline(
         config=config,
         json=json,
@@ -174,8 +181,8 @@ def build(config: p4r.ForwardingPipelineConfig, check: Callable[[bytes], Program
         profiles={p.preamble.id: scopes.profile(p) for p in info.action_profiles},
         counters={c.preamble.id: _array(c, program.counters, "counter") for c in info.counters},
         meters={m.preamble.id: _array(m, program.meters, "meter") for m in info.meters},
-        registers={r.preamble.id: _register(r, program) for r in info.registers},
-        digests={d.preamble.id: _digest(d, program) for d in info.digests},
+        registers={r.preamble.id: _register(r, program, types) for r in info.registers},
+        digests={d.preamble.id: _digest(d, program, types) for d in info.digests},
         value_sets={v.preamble.id: _value_set(v, program) for v in info.value_sets},
         packet_in=_controller_header(info, "packet_in"),
         packet_out=_controller_header(info, "packet_out"),
@@ -192,6 +199,7 @@ class _Scopes:
         self._actions = program.actions
         self._p4info_actions = {a.preamble.id: a for a in info.actions}
         self._p4info_tables = {t.preamble.id: t for t in info.tables}
+        self._profiles = {p.preamble.id for p in info.action_profiles}
         self._counters = {c.preamble.id for c in info.direct_counters}
         self._meters = {m.preamble.id for m in info.direct_meters}
 
@@ -201,6 +209,10 @@ class _Scopes:
         if len(known.key) != len(table.match_fields):
             raise invalid(
                 f"table {name}: P4Info has {len(table.match_fields)} match fields, the JSON {len(known.key)}"
+            )
+        if table.implementation_id and table.implementation_id not in self._profiles:
+            raise invalid(
+                f"table {name}: P4Info has no action profile {table.implementation_id:#010x}"
             )
         resources = list(table.direct_resource_ids)
         return TableInfo(
@@ -295,40 +307,46 @@ def _find(name: str, known: Iterable[_T], what: str) -> _T:
     raise invalid(f"the JSON has no {what} {name}; P4Info and JSON are of one compilation?")
 
 
-def _array(array: p4i.Counter | p4i.Meter, known: Iterable[_T], what: str) -> ArrayInfo:
-    _find(array.preamble.name, known, what)
-    return ArrayInfo(array.preamble.id, array.preamble.name, array.size)
+def _array(array: p4i.Counter | p4i.Meter, known: Iterable[_A], what: str) -> ArrayInfo:
+    found = _find(array.preamble.name, known, what)
+    return ArrayInfo(array.preamble.id, found.name, found.size)
 
 
-def _register(register: p4i.Register, program: Program) -> RegisterInfo:
+def _register(register: p4i.Register, program: Program, types: DataCodec) -> RegisterInfo:
     known = _find(register.preamble.name, program.registers, "register")
+    _check_widths(known.name, types.widths(register.type_spec), (known.bits,))
     return RegisterInfo(
-        register.preamble.id,
-        known.name,
-        register.size or known.size,
-        known.bits,
-        register.type_spec,
+        register.preamble.id, known.name, known.size, known.bits, register.type_spec
     )
 
 
-def _digest(digest: p4i.Digest, program: Program) -> DigestInfo:
+def _digest(digest: p4i.Digest, program: Program, types: DataCodec) -> DigestInfo:
     known = _find(digest.preamble.name, program.digests, "digest")
+    _check_widths(known.name, types.widths(digest.type_spec), known.bits)
     return DigestInfo(digest.preamble.id, known.name, known.bits, digest.type_spec)
 
 
 def _value_set(value_set: p4i.ValueSet, program: Program) -> ValueSetInfo:
-    name = _find(value_set.preamble.name, program.value_sets, "value set").name
+    known = _find(value_set.preamble.name, program.value_sets, "value set")
+    _check_widths(known.name, tuple(f.bitwidth for f in value_set.match), known.bits)
     fields = []
-    for field in value_set.match:
+    for field, bits in zip(value_set.match, known.bits, strict=True):
         kinds = _MATCH_KINDS.get(field.match_type)
         if kinds is None:
-            raise invalid(f"value set {name}: match type of field {field.name} is not known")
-        fields.append(MatchField(field.id, f"{name}: {field.name}", field.bitwidth, kinds[0]))
-    return ValueSetInfo(value_set.preamble.id, name, value_set.size, tuple(fields))
+            raise invalid(f"value set {known.name}: match type of field {field.id} is not known")
+        fields.append(MatchField(field.id, f"{known.name}: field {field.id}", bits, kinds[0]))
+    return ValueSetInfo(value_set.preamble.id, known.name, known.size, tuple(fields))
+
+
+def _check_widths(name: str, p4info: tuple[int, ...], json: tuple[int, ...]) -> None:
+    if p4info != json:
+        raise invalid(f"{name}: its fields have {p4info} bits in P4Info and {json} in the JSON")
 
 
 def _controller_header(info: p4i.P4Info, name: str) -> tuple[Field, ...]:
     for header in info.controller_packet_metadata:
         if header.preamble.name == name:
+            if any(m.bitwidth <= 0 for m in header.metadata):
+                raise invalid(f"{name}: a metadata field has no width")
             return tuple(Field(m.id, m.name, m.bitwidth) for m in header.metadata)
     return ()
