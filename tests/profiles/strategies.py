@@ -20,7 +20,9 @@ def jobs(draw: st.DrawFn) -> Job:
     workers = tuple(draw(st.lists(words, min_size=2, max_size=4, unique=True)))
     ids = draw(st.lists(words, min_size=0, max_size=10, unique=True))
     worker = st.sampled_from(workers)
-    tasks, flows, collectives = [], [], []
+    tasks: list[Task] = []
+    flows: list[Flow] = []
+    collectives: list[Collective] = []
     for i, id_ in enumerate(ids):
         earlier = draw(st.lists(st.sampled_from(ids[:i]), max_size=3, unique=True)) if i else []
         after = tuple(earlier)
@@ -36,7 +38,8 @@ def jobs(draw: st.DrawFn) -> Job:
             who = tuple(draw(st.lists(worker, min_size=1, max_size=4, unique=True)))
             collectives.append(Collective(id_, what, how, who, draw(sizes), after))
     groups: list[EchelonFlow] = []
-    if flows and draw(st.booleans()):
+    declare = draw(st.booleans())
+    if flows and declare:
         offsets = draw(st.lists(st.floats(-1e3, 1e3), min_size=len(flows), max_size=len(flows)))
         groups = [EchelonFlow(draw(words), tuple(f.id for f in flows), (0.0, *offsets[1:]))]
     return Job(

@@ -147,6 +147,7 @@ class _Assembly:
     def job(self) -> Job:
         """The job profile."""
         world = self._world()
+        self._refuse_lonely_transfers()
         everyone = list(range(world)) if world > len(self.ranks) else sorted(self.ranks)
         for rank in everyone:
             self._add(rank, everyone)
@@ -184,6 +185,19 @@ class _Assembly:
             iterations=self.options.iterations,
             reference_rate=self.options.reference_rate,
         )
+
+    def _refuse_lonely_transfers(self) -> None:
+        for rank, trace in self.ranks.items():
+            for node in trace.nodes:
+                if node.type not in (SEND, RECV):
+                    continue
+                peer = node.whole("comm_dst" if node.type == SEND else "comm_src")
+                if peer is not None and peer != rank and peer not in self.ranks:
+                    raise ProfileError(
+                        trace.file,
+                        f"node {node.id} talks to rank {peer}, whose file is missing: import the "
+                        "files of all ranks together (their folder)",
+                    )
 
     def _world(self) -> int:
         peers = [
@@ -223,7 +237,7 @@ class _Assembly:
             tasks = sorted((id_ for id_ in before if id_ in placed), key=placed.__getitem__)
             before = before.difference(tasks[:-1])
             after = tuple(sorted(before))
-            skip = gpu and node.attributes.get("is_cpu_op") not in (0, False)
+            skip = gpu and node.attributes.get("is_cpu_op") in (1, True)
             if node.type == COMPUTE and not skip:
                 seconds = self._seconds(trace, node)
                 task = Task(f"{node.id}/w{rank}", f"w{rank}", seconds, after)

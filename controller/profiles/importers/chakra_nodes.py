@@ -7,6 +7,7 @@ first GlobalMetadata, then Node. Missing scalar fields are 0, as protobuf has it
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -193,6 +194,12 @@ def _documents(text: str) -> Iterator[Any]:
         yield value
 
 
+def _plain(value: Any) -> Any:
+    """Protobuf's JSON writes 64-bit numbers as words."""
+    digits = isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value)
+    return int(value) if digits else value
+
+
 def _json_node(path: Path, place: int, entry: Any) -> Node:
     key = f"workload_graph[{place}]"
     if not isinstance(entry, dict):
@@ -206,7 +213,7 @@ def _json_node(path: Path, place: int, entry: Any) -> Node:
     for attribute in listed if isinstance(listed, list) else []:
         if isinstance(attribute, dict):
             values = [v for n, v in attribute.items() if n not in ("name", "docString")]
-            attributes[str(attribute.get("name"))] = values[0] if values else 0
+            attributes[str(attribute.get("name"))] = _plain(values[0]) if values else 0
     try:
         found = Node(
             int(plain.get("id", 0)),

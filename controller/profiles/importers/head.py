@@ -49,7 +49,7 @@ class Head:
     @property
     def is_json(self) -> bool:
         """Whether it begins as a JSON object or list."""
-        return self.text.lstrip()[:1] in ("{", "[")
+        return re.match(r"""\s*(\{\s*["}]|\[\s*[\[{"\d\]])""", self.text) is not None
 
     @property
     def is_binary(self) -> bool:

@@ -53,7 +53,8 @@ def load(paths: list[Path], options: Options) -> Imported:
     def more(n: int) -> list[str]:
         if len(switches) + n > _MOST:
             raise ProfileError(str(path), f"more than {_MOST} switches")
-        switches.extend(f"s{len(switches) + i + 1}" for i in range(n))
+        first = len(switches) + 1
+        switches.extend(f"s{first + i}" for i in range(n))
         return switches[-n:]
 
     edges = more(len(hosts) // down)
