@@ -32,6 +32,9 @@ PORT = 5001
 
 TIMEOUT_S = 90.0
 
+_FIRST = ("nice", "-n", "-10")
+"Like a run's agents and switches."
+
 _SINK = f"""
 import socket, threading
 def drain(connection):
@@ -110,7 +113,7 @@ async def _measure(network: EmulatedNetwork, link_rate_bps: float) -> Calibratio
     await driver.start()
     try:
         for host in ("h3", "h5"):
-            network.spawn(host, [sys.executable, "-c", _SINK], f"sink-{host}")
+            network.spawn(host, [*_FIRST, sys.executable, "-c", _SINK], f"sink-{host}")
         await asyncio.sleep(0.3)
         low, high = _rule(network, "h1", "h3", 0, 4000), _rule(network, "h2", "h3", 7, 4000)
         fast = [_rule(network, "h4", "h5", 7, port) for port in (4001, 4002)]
@@ -158,7 +161,7 @@ def _frames(counters: FabricCounters) -> int:
 async def _send(network: EmulatedNetwork, rule: FlowRule, seconds: float, late: float) -> None:
     key = rule.key
     words = (key.src_ip, key.src_port, key.dst_ip, key.dst_port, seconds, late)
-    command = [sys.executable, "-c", _SOURCE, *map(str, words)]
+    command = [*_FIRST, sys.executable, "-c", _SOURCE, *map(str, words)]
     done = await asyncio.to_thread(network.run, rule.src_host, command)
     if done.returncode != 0:
         raise WorkFailed(

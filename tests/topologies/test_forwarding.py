@@ -68,7 +68,7 @@ async def test_class_7_gets_the_port_and_class_0_stays_alive(
         async with driving(network) as driver:
             start_sinks(network)
             best = 0.0
-            for attempt in range(3):  # the best of three: others may hold the cores
+            for attempt in range(5):  # the best of five: others may hold the cores
                 low = _rule(network, "h1", "h3", class_=0, port=4000 + attempt)
                 high = _rule(network, "h2", "h3", class_=7, port=4000 + attempt)
                 assert await driver.set_flows([low, high]) == []

@@ -9,6 +9,9 @@ from topologies.emulation import EmulatedNetwork
 
 PORT = 5001
 
+FIRST = ("nice", "-n", "-10")
+"Like the switches, traffic goes before other work of the machine."
+
 SINK = f"""
 import socket, threading
 def serve(connection):
@@ -49,11 +52,11 @@ print(connection.recv(100).decode())
 def start_sinks(network: EmulatedNetwork) -> None:
     """A sink in every host."""
     for host in network.network.hosts:
-        network.spawn(host.name, [sys.executable, "-c", SINK], f"sink-{host.name}")
+        network.spawn(host.name, [*FIRST, sys.executable, "-c", SINK], f"sink-{host.name}")
 
 
 async def in_host(network: EmulatedNetwork, host: str, *command: str) -> str:
     """Run a command in a host to its end; what it said if it failed, else its output."""
-    done = await asyncio.to_thread(network.run, host, list(command))
+    done = await asyncio.to_thread(network.run, host, [*FIRST, *command])
     assert done.returncode == 0, f"{host}: {' '.join(command)[-60:]}: {done.stdout}{done.stderr}"
     return done.stdout
