@@ -46,7 +46,9 @@ def ready(address: str, process: Any, seconds: float = 30) -> float:
     """Wait until a P4Runtime server answers; the moment it did. Raises RuntimeError if it ends first."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        channel = grpc.insecure_channel(address, options=[("grpc.initial_reconnect_backoff_ms", 20)])
+        channel = grpc.insecure_channel(
+            address, options=[("grpc.initial_reconnect_backoff_ms", 20)]
+        )
         with channel:
             try:
                 p4r_grpc.P4RuntimeStub(channel).Capabilities(
@@ -55,7 +57,9 @@ def ready(address: str, process: Any, seconds: float = 30) -> float:
                 return time.monotonic()
             except grpc.RpcError:
                 if process.poll() is not None:
-                    raise RuntimeError(f"{process.args[0]} ended with {process.returncode}") from None
+                    raise RuntimeError(
+                        f"{process.args[0]} ended with {process.returncode}"
+                    ) from None
                 time.sleep(0.01)
     raise RuntimeError(f"{process.args[0]} does not answer on {address}")
 

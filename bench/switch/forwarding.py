@@ -118,7 +118,7 @@ def first_frame(octets: int) -> bytes:
     total = (total & 0xFFFF) + (total >> 16)
     head = head[:10] + (~total & 0xFFFF).to_bytes(2, "big") + head[12:]
     udp = struct.pack("!HHHH", 1, DPORT, octets - 34, 0)
-    ethernet = bytes.fromhex("020000000002" "020000000001" "0800")
+    ethernet = bytes.fromhex("0200000000020200000000010800")
     return (ethernet + head + udp).ljust(octets, b"\0")
 
 
@@ -132,7 +132,9 @@ def delays_us(kind: str, count: int) -> list[float]:
         lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
         came = sorted(int(line) / 1000 for line in lines if int(line) >= 0)
         if len(came) < 0.9 * count:
-            raise RuntimeError(f"{forwarder.name}: {count - len(came)} of {count} frames did not come back")
+            raise RuntimeError(
+                f"{forwarder.name}: {count - len(came)} of {count} frames did not come back"
+            )
         return came
     finally:
         forwarder.close()
@@ -163,9 +165,7 @@ def measure(seconds: float, repeats: int, frames: int) -> Iterator[Row]:
             yield at_least(
                 f"forwarding, {octets} B", fps["ours"], fps.get("bmv2"), Bmv2.name, "frames/s", 6
             )
-            yield at_most(
-                f"CPU a frame, {octets} B", cpu["ours"], cpu["bare"], Bare.name, "ns", 2
-            )
+            yield at_most(f"CPU a frame, {octets} B", cpu["ours"], cpu["bare"], Bare.name, "ns", 2)
         rates = {k: no_loss_rate(k, 64, fastest[k] * 1.1, frames) for k in kinds if k != "bare"}
         yield at_least(
             "no-loss rate, 64 B", rates["ours"], rates.get("bmv2"), Bmv2.name, "frames/s", 5
@@ -183,5 +183,3 @@ def measure(seconds: float, repeats: int, frames: int) -> Iterator[Row]:
     finally:
         for name in ("gen0", "out0"):
             delete_veth(name)
-
-

@@ -75,7 +75,9 @@ class Host:
         self.interface = interface
 
     def knows(self, other: Host) -> None:
-        self.run("ip", "neigh", "replace", other.address, "lladdr", other.mac, "dev", self.interface)
+        self.run(
+            "ip", "neigh", "replace", other.address, "lladdr", other.mac, "dev", self.interface
+        )
 
     def command(self, *command: str) -> list[str]:
         return ["nsenter", "-t", str(self._holder.pid), "-n", *command]

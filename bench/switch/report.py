@@ -24,27 +24,45 @@ class Row:
     """None where the peer is not installed or nothing is asked of the figure."""
 
 
-def at_least(what: str, ours: float, peer: float | None, peer_name: str, unit: str, factor: float) -> Row:
+def at_least(
+    what: str, ours: float, peer: float | None, peer_name: str, unit: str, factor: float
+) -> Row:
     """ours >= factor x peer."""
     ratio = None if not peer else ours / peer
     met = None if ratio is None else ratio >= factor
     return Row(what, ours, peer, peer_name, unit, ratio, f">= {factor:g} x peer", met)
 
 
-def at_most(what: str, ours: float, peer: float | None, peer_name: str, unit: str, factor: float) -> Row:
+def at_most(
+    what: str, ours: float, peer: float | None, peer_name: str, unit: str, factor: float
+) -> Row:
     """ours <= factor x peer."""
     ratio = None if not peer else ours / peer
     met = None if ratio is None else ratio <= factor
     return Row(what, ours, peer, peer_name, unit, ratio, f"<= {factor:g} x peer", met)
 
 
-def floor(what: str, ours: float, unit: str, least: float, peer: float | None = None, peer_name: str | None = None) -> Row:
+def floor(
+    what: str,
+    ours: float,
+    unit: str,
+    least: float,
+    peer: float | None = None,
+    peer_name: str | None = None,
+) -> Row:
     """ours >= least; the peer is for comparison."""
     ratio = ours / peer if peer else None
     return Row(what, ours, peer, peer_name, unit, ratio, f">= {least:g} {unit}", ours >= least)
 
 
-def ceiling(what: str, ours: float, unit: str, most: float, peer: float | None = None, peer_name: str | None = None) -> Row:
+def ceiling(
+    what: str,
+    ours: float,
+    unit: str,
+    most: float,
+    peer: float | None = None,
+    peer_name: str | None = None,
+) -> Row:
     """ours <= most; the peer is for comparison."""
     ratio = ours / peer if peer else None
     return Row(what, ours, peer, peer_name, unit, ratio, f"<= {most:g} {unit}", ours <= most)
@@ -67,7 +85,9 @@ def show(row: Row) -> None:
 
 
 def heading() -> None:
-    print(f"{'what':52} {'ours':>11} {'peer':>11} {'unit':10} {'ratio':>7} {'target':18} {'':7} peer")
+    print(
+        f"{'what':52} {'ours':>11} {'peer':>11} {'unit':10} {'ratio':>7} {'target':18} {'':7} peer"
+    )
 
 
 def write(rows: list[Row]) -> Path:

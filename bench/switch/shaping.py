@@ -31,7 +31,9 @@ def goodput_bps(sender: Host, receiver: Host, seconds: float) -> float:
     )
     assert take.stdout is not None
     take.stdout.readline()
-    give = subprocess.Popen(sender.command(sys.executable, TCP, "send", receiver.address, str(PORT)))
+    give = subprocess.Popen(
+        sender.command(sys.executable, TCP, "send", receiver.address, str(PORT))
+    )
     try:
         return float(take.stdout.readline()) * 8
     finally:

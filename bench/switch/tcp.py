@@ -1,7 +1,7 @@
 """One TCP connection for the port-rate benchmark: what a receiver gets of a sender that never stops.
 
-    python tcp.py send ADDRESS PORT
-    python tcp.py receive PORT WARM_UP_SECONDS SECONDS      prints bytes a second
+python tcp.py send ADDRESS PORT
+python tcp.py receive PORT WARM_UP_SECONDS SECONDS      prints bytes a second
 """
 
 from __future__ import annotations

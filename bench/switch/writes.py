@@ -49,9 +49,7 @@ class EmptyHandler(P4Switch):
 
     def __init__(self) -> None:
         self.address = f"127.0.0.1:{free_port()}"
-        self.process = subprocess.Popen(
-            on_first_core([sys.executable, "-c", EMPTY, self.address])
-        )
+        self.process = subprocess.Popen(on_first_core([sys.executable, "-c", EMPTY, self.address]))
         ready(self.address, self.process)
 
     def close(self) -> None:

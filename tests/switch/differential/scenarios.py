@@ -68,7 +68,7 @@ class Scenario:
 
 # -- echelon.p4
 
-_FLOWS = [(1000 + i, 5000 + i % 7, (f.TCP, f.UDP)[i % 2]) for i in range(40)]
+FLOWS = [(1000 + i, 5000 + i % 7, (f.TCP, f.UDP)[i % 2]) for i in range(40)]
 """(source port, destination port, protocol): the first half have entries in flow_policy."""
 
 
@@ -108,7 +108,7 @@ def echelon() -> Scenario:
         ),
         entry(forward + "ipv6_forward", {"dst": Match(net6, prefix=64)}, to_group, group=1),
     ]
-    for number, (sport, dport, protocol) in enumerate(_FLOWS[: len(_FLOWS) // 2]):
+    for number, (sport, dport, protocol) in enumerate(FLOWS[: len(FLOWS) // 2]):
         pairs = [
             (_mapped("10.0.0.1"), _mapped("10.0.7.7")),
             (int(ipaddress.IPv6Address("fd00::1")), int(ipaddress.IPv6Address("fd00::77"))),
@@ -140,7 +140,7 @@ def echelon() -> Scenario:
 
 
 def _echelon_ipv4(random: Random) -> bytes:
-    sport, dport, protocol = random.choice(_FLOWS)
+    sport, dport, protocol = random.choice(FLOWS)
     dst = random.choice(("10.0.7.7", "10.0.7.7", "10.0.0.2", "10.0.0.1", "10.9.0.1", "192.0.2.1"))
     return f.ethernet(
         f.IPV4,
@@ -150,7 +150,7 @@ def _echelon_ipv4(random: Random) -> bytes:
 
 
 def _echelon_ipv6(random: Random) -> bytes:
-    sport, dport, protocol = random.choice(_FLOWS)
+    sport, dport, protocol = random.choice(FLOWS)
     dst = random.choice(("fd00::77", "fd00::77", "fd00::2", "2001:db8::1"))
     header = random.choice((protocol, protocol, f.ICMPV6, 0))
     return f.ethernet(

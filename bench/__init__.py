@@ -1,0 +1,1 @@
+"""Benchmarks, one folder a part: `python -m bench.PART` writes results/bench/PART.json."""
