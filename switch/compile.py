@@ -15,11 +15,16 @@ RUNTIME = Path(__file__).parent / "runtime"
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unused")
 FLAGS = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fno-strict-aliasing", "-fvisibility=hidden",
          "-D_GNU_SOURCE", "-pthread")
+COMPILE_SECONDS = 300
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1")
 
 
+class NoCompiler(RuntimeError):
+    """There is no C compiler: the message says what to install."""
+
+
 class CompilerError(RuntimeError):
-    """No C compiler, or it failed: the message has its output."""
+    """The C compiler failed: the message has its output."""
 
 
 def cache_directory() -> Path:
@@ -31,14 +36,14 @@ def cache_directory() -> Path:
 
 
 def compiler() -> list[str]:
-    """The command of the C compiler: $CC, else cc, gcc or clang. Raises CompilerError if there is none."""
+    """The command of the C compiler: $CC, else cc, gcc or clang. Raises NoCompiler if there is none."""
     chosen = os.environ.get("CC")
     if chosen:
         return shlex.split(chosen)
     for name in ("cc", "gcc", "clang"):
         if shutil.which(name):
             return [name]
-    raise CompilerError("the embedded switch needs a C compiler (cc, gcc or clang) on PATH; on Debian: apt install gcc")
+    raise NoCompiler("the embedded switch needs a C compiler (cc, gcc or clang) on PATH; on Debian: apt install gcc")
 
 
 def runtime_library(sanitize: bool = False) -> Path:
@@ -72,8 +77,11 @@ def _build(name: str, source: str, files: list[Path], sanitize: bool) -> Path:
             files = [Path(directory) / f"{name}.c"]
             files[0].write_text(source)
         output = Path(directory) / target.name
-        result = subprocess.run([*command, *flags, f"-I{RUNTIME}", "-o", str(output), *map(str, files)],
-                                capture_output=True, text=True, check=False)
+        try:
+            result = subprocess.run([*command, *flags, f"-I{RUNTIME}", "-o", str(output), *map(str, files)],
+                                    capture_output=True, text=True, check=False, timeout=COMPILE_SECONDS)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise CompilerError(f"{' '.join(command)} on {name}: {error}") from error
         if result.returncode:
             raise CompilerError(f"{' '.join(command)} failed on {name}:\n{result.stderr[:8000]}")
         output.rename(target)        # atomic: two switches that start together both see a whole file

@@ -35,7 +35,7 @@ from enum import IntEnum
 from types import TracebackType
 from typing import Any, Self
 
-from switch.compile import program_library
+from switch.compile import CompilerError, program_library
 from switch.generator import generate
 from switch.generator.generate import cell_bytes
 from switch.generator.tables import default_params
@@ -248,7 +248,10 @@ class Dataplane:
 
     def _compile(self, json: bytes) -> tuple[Program, dict[str, Any], str]:
         program, source, root = generate(json)
-        return program, root, str(program_library(source, "program", self._sanitize))
+        try:
+            return program, root, str(program_library(source, "program", self._sanitize))
+        except CompilerError as error:
+            raise UnsupportedProgram(f"{program.name}: its translation does not compile: {error}") from error
 
     def _fill(self, program: Program, root: dict[str, Any]) -> None:
         """Default actions and const entries from the JSON."""

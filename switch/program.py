@@ -178,7 +178,10 @@ def parse(text: bytes) -> tuple[Program, dict[str, Any]]:
 
     Raises ValueError when the text is not a BMv2 JSON, UnsupportedProgram when it needs what this switch lacks.
     """
-    root = json.loads(text)
+    try:
+        root = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("not a BMv2 JSON: nested too deeply") from error
     if not isinstance(root, dict) or "pipelines" not in root or "header_types" not in root:
         raise ValueError("not a BMv2 JSON: it has no 'pipelines' or no 'header_types'")
     version = root.get("__meta__", {}).get("version", [2, 0])
@@ -187,10 +190,53 @@ def parse(text: bytes) -> tuple[Program, dict[str, Any]]:
     for instance in root.get("extern_instances", []):
         raise unsupported(f"extern {instance.get('type')} {instance.get('name')}", instance)
     try:
+        _check_numbers(root)
         _complete(root)
         return _describe(root), root
-    except (KeyError, TypeError, IndexError) as error:
+    except (KeyError, TypeError, IndexError, AttributeError, StopIteration, RecursionError) as error:
         raise ValueError(f"not a well-formed BMv2 JSON: {type(error).__name__} {error}") from error
+
+
+_NUMBERS = ("id", "size", "max_size", "bitwidth", "compressed_bitwidth", "action_id", "max_length", "rate_count",
+            "priority", "prefix_length")
+_NUMBER_LISTS = ("action_ids", "header_ids", "header_union_ids")
+MAX_SIZE = 1 << 26
+"""Most cells of an array, entries of a table."""
+
+
+def _check_numbers(node: Any) -> None:
+    """What the generator writes into C as a number must be one, and no array larger than memory. A JSON comes from
+    anyone who may set a pipeline."""
+    if isinstance(node, list):
+        for item in node:
+            _check_numbers(item)
+    if not isinstance(node, dict):
+        return
+    for key, value in node.items():
+        if key in _NUMBERS and value is not None:
+            _number(value, key)
+        elif key in _NUMBER_LISTS:
+            for item in value:
+                _number(item, key)
+        elif key == "errors" or (key == "fields" and "name" in node):
+            for item in value:
+                if not (item[1] == "*" and key == "fields"):
+                    _number(item[1], key)
+        elif key == "value" and node.get("type") == "lookahead":
+            for item in value:
+                _number(item, "lookahead")
+        elif key == "parameters" and node.get("op") == "shift":
+            _number(value[0], "shift")
+        _check_numbers(value)
+
+
+def _number(value: Any, what: str) -> None:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"not a well-formed BMv2 JSON: {what} is {value!r}, not a number")
+    if value > MAX_SIZE and what in ("size", "max_size"):
+        raise UnsupportedProgram(f"a {what} of {value} is not supported (at most {MAX_SIZE})")
+    if value >= 1 << 31:
+        raise ValueError(f"not a well-formed BMv2 JSON: {what} is {value}")
 
 
 def _complete(root: dict[str, Any]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 from switch.generator.expressions import Expressions, Node, Scope, c_type, convert, unwrap
 from switch.generator.hashes import Hashes
-from switch.generator.layout import Header, Layout, Stack, c_name
+from switch.generator.layout import Header, Layout, Stack, c_name, c_string, comment
 from switch.program import Parameter, Program, UnsupportedProgram, source_line, unsupported
 
 Lines = list[str]
@@ -62,7 +61,7 @@ class Actions:
             body += ["    " + line for line in self._primitive_or_jump(primitive, scope)]
         if targets and max(targets) >= len(primitives):
             body.append(f"  at_{max(targets)}:;")
-        return "\n".join([f"/* {action['name']}, {source_line(action)} */",
+        return "\n".join([f"/* {comment(action['name'])}, {comment(source_line(action))} */",
                           f"static void {self.function_name(action)}(struct packet *p, const uint8_t *P) {{",
                           PROLOGUE, *body, "}"])
 
@@ -271,12 +270,12 @@ class Actions:
                 kind = c_type(*self.expressions.bounds(value, scope))
                 code = convert(self.expressions.exact(value, scope), kind, "i128")
             lines.append(f"texts[{index}] = decimal(text[{index}], {code});")
-        call = f"log_message(p->sw, {json.dumps(parameters[0]['value'])}, {len(values)}, texts);"
+        call = f"log_message(p->sw, {c_string(parameters[0]['value'])}, {len(values)}, texts);"
         return ["{", *("  " + line for line in lines), "  " + call, "}"]
 
     def _assertion(self, name: str) -> Callable[[list[Node], Scope, dict[str, Any]], Lines]:
         def build(parameters: list[Node], scope: Scope, where: dict[str, Any]) -> Lines:
-            text = json.dumps(f"{name} error at {source_line(where)}")
+            text = c_string(f"{name} error at {source_line(where)}")
             return [f"if (!({self.expressions.boolean(parameters[0], scope)})) assertion_failed(p->sw, {text});"]
         return build
 

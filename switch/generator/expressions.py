@@ -254,7 +254,10 @@ class Expressions:
             return self.load(*place)
         kind, value = node["type"], node["value"]
         if kind == "field":
-            return f"(uint64_t){self.layout.headers[value[0]].valid}"
+            owner = value[0]                             # a header's name, or an element of a stack
+            header = self.header({"type": "expression", "value": owner}, scope) if isinstance(owner, dict) else \
+                self.layout.headers[owner]
+            return f"(uint64_t){header.valid}"
         if kind in ("local", "runtime_data"):
             size = (scope.parameters[value].bits + 7) // 8
             name = "load_be" if size <= 8 else "load_be128" if size <= 16 else "big_load"

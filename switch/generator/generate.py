@@ -9,7 +9,7 @@ from switch.generator.deparser import Deparser
 from switch.generator.expressions import Expressions
 from switch.generator.hashes import Hashes
 from switch.generator.headers import emit_function, extract_function
-from switch.generator.layout import Layout
+from switch.generator.layout import Layout, c_string, comment
 from switch.generator.parser import Parser
 from switch.generator.tables import Tables
 from switch.program import Program, parse, unsupported
@@ -73,7 +73,7 @@ class _Generator:
     def text(self) -> str:
         body = self._body()
         words = (self.expressions.big_bits + 63) // 64 + 1 if self.expressions.big_bits else 0
-        head = [f"/* Generated from {self.program.name} by switch/generator. */", '#include "switch.h"',
+        head = [f"/* Generated from {comment(self.program.name)} by switch/generator. */", '#include "switch.h"',
                 *([f"#define BIG_WORDS {words}"] if words else []), '#include "bits.h"', "",
                 "static const struct program PROGRAM;", HELPERS]
         return "\n".join([*head, body, ""])
@@ -165,12 +165,12 @@ class _Generator:
     def _descriptions(self, deparser: dict[str, Any] | None) -> str:
         program = self.program
         lines = self.tables.specs(self.table_sources)
-        lines += _rows("array_spec", "COUNTERS", [f'{{"{c.name}", {c.size}, 0}}' for c in program.counters])
-        lines += _rows("array_spec", "METERS", [f'{{"{m.name}", {m.size if m.table is None else 0}, {int(m.unit == "bytes")}}}'
+        lines += _rows("array_spec", "COUNTERS", [f'{{{c_string(c.name)}, {c.size}, 0}}' for c in program.counters])
+        lines += _rows("array_spec", "METERS", [f'{{{c_string(m.name)}, {m.size if m.table is None else 0}, {int(m.unit == "bytes")}}}'
                                                 for m in program.meters])
-        lines += _rows("array_spec", "REGISTERS", [f'{{"{r.name}", {r.size}, {cell_bytes(r.bits)}}}' for r in program.registers])
-        lines += _rows("digest_spec", "DIGESTS", [f'{{"{d.name}", {sum((b + 7) // 8 for b in d.bits)}}}' for d in program.digests])
-        lines += _rows("vset_spec", "VSETS", [f'{{"{v.name}", {v.size}, {sum((b + 7) // 8 for b in v.bits)}}}'
+        lines += _rows("array_spec", "REGISTERS", [f'{{{c_string(r.name)}, {r.size}, {cell_bytes(r.bits)}}}' for r in program.registers])
+        lines += _rows("digest_spec", "DIGESTS", [f'{{{c_string(d.name)}, {sum((b + 7) // 8 for b in d.bits)}}}' for d in program.digests])
+        lines += _rows("vset_spec", "VSETS", [f'{{{c_string(v.name)}, {v.size}, {sum((b + 7) // 8 for b in v.bits)}}}'
                                               for v in program.value_sets])
         errors = dict(self.root.get("errors", []))
         numbers = [str(errors.get(name, index)) for index, name in enumerate(CORE_ERRORS)]
@@ -216,5 +216,5 @@ def generate(text: bytes) -> tuple[Program, str, dict[str, Any]]:
     program, root = parse(text)
     try:
         return program, _Generator(program, root).text(), root
-    except (KeyError, TypeError, IndexError, StopIteration, AttributeError) as error:
+    except (KeyError, TypeError, IndexError, StopIteration, AttributeError, AssertionError, RecursionError) as error:
         raise ValueError(f"not a well-formed BMv2 JSON: {type(error).__name__} {error}") from error

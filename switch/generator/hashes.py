@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from switch.generator.layout import Field, Header, Layout, c_name
+from switch.generator.layout import Field, Header, Layout, c_name, comment
 from switch.program import unsupported
 
 SIMPLE = {"csum16": "hash_csum16", "cksum16": "hash_csum16", "xor16": "hash_xor16", "xor32": "hash_xor32",
@@ -81,7 +81,7 @@ class Hashes:
         function = f"hash_of_{len(self.names)}_{c_name(name)}"
         self.names[name] = function
         call = self._algorithm(algorithm, function, where)
-        lines = [f"/* {name}: {algorithm} */", f"static uint64_t {function}(struct packet *p) {{",
+        lines = [f"/* {comment(name)}: {comment(algorithm)} */", f"static uint64_t {function}(struct packet *p) {{",
                  "    struct phv *H = (struct phv *)p->phv;", "    uint8_t *out = p->sw->scratch;"]
         lines += self._input(inputs)
         lines += [f"    return {call};", "}"]

@@ -15,6 +15,16 @@ def c_name(text: str) -> str:
     return re.sub(r"\W", "_", text)
 
 
+def comment(text: object) -> str:
+    """Text that can stand in a C comment: a JSON comes from anyone who may set a pipeline."""
+    return re.sub(r"[^\w .:$<>\[\],()-]", "?", str(text))
+
+
+def c_string(text: str) -> str:
+    """A C string literal with these bytes."""
+    return '"' + "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode()) + '"'
+
+
 def unique_names(names: Iterable[str], prefix: str) -> list[str]:
     """C identifiers for names, told apart by position where they would collide."""
     seen: set[str] = set()
@@ -271,13 +281,13 @@ class Layout:
         """The C structs: header types, union types, and struct phv."""
         lines = []
         for kind in self.types.values():
-            lines.append(f"struct {kind.tag} {{  /* {kind.name} */")
+            lines.append(f"struct {kind.tag} {{  /* {comment(kind.name)} */")
             lines.append("    uint8_t valid;")
             lines += [f"    {f.declaration()}" for f in kind.fields]
             lines.append("};")
         for union in self.union_types.values():
             body = " ".join(f"struct {header.tag} {member};" for _, member, header in union.members)
-            lines.append(f"struct {union.tag} {{ {body} }};  /* {union.name} */")
+            lines.append(f"struct {union.tag} {{ {body} }};  /* {comment(union.name)} */")
         lines.append("struct phv {")
         lines += [f"    {member}" for member in self.members]
         lines.append("    uint8_t end;")

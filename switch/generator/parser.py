@@ -10,7 +10,7 @@ from typing import Any
 
 from switch.generator.actions import Actions
 from switch.generator.expressions import Expressions, Node, Scope
-from switch.generator.layout import Field, Header, Layout, c_name
+from switch.generator.layout import Field, Header, Layout, unique_names
 from switch.program import Program, unsupported
 
 MAX_STATES = 4096
@@ -24,6 +24,7 @@ class Parser:
         self.layout = layout
         self.expressions = expressions
         self.actions = actions
+        self.labels: dict[str, str] = {}
         self.value_sets = {v.name: v for v in program.value_sets}
 
     def function(self, parser: dict[str, Any] | None) -> str:
@@ -34,15 +35,16 @@ class Parser:
                  "    (void)H; (void)S; (void)P; (void)d; (void)n; (void)states;",
                  "    p->parser_error = PROGRAM.errors[NO_ERROR]; p->checksum_error = false;"]
         if parser and parser.get("init_state"):
+            names = [s["name"] for s in parser["parse_states"]]
+            self.labels = dict(zip(names, unique_names(names, "state_"), strict=True))
             lines.append(f"    goto {self._label(parser['init_state'])};")
             for state in parser["parse_states"]:
                 lines += self._state(state)
         lines += ["done:", "    p->data += at; p->len -= at;", "    verify_checksums(p);", "}"]
         return "\n".join(lines)
 
-    @staticmethod
-    def _label(name: str | None) -> str:
-        return f"state_{c_name(name)}" if name else "done"
+    def _label(self, name: str | None) -> str:
+        return self.labels[name] if name else "done"
 
     def _state(self, state: dict[str, Any]) -> list[str]:
         lines = [f"{self._label(state['name'])}:", f"    if (++states > {MAX_STATES}) FAIL(PARSER_TIMEOUT);"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from switch.generator.actions import Actions
 from switch.generator.expressions import Expressions, Scope
-from switch.generator.layout import Layout, c_name
+from switch.generator.layout import Layout, c_name, c_string, comment, unique_names
 from switch.program import Program, Table, unsupported
 
 SCOPE = Scope()
@@ -25,6 +25,8 @@ class Tables:
         self.actions = actions
         self.by_id = {a["id"]: a for a in root["actions"]}
         self.tables = {t.name: t for t in program.tables}
+        self.labels: dict[str, str] = {}
+        """Node -> C label, in the pipeline being written."""
         self.meters = {m["name"]: m for m in root.get("meter_arrays", [])}
 
     # -- tables
@@ -32,7 +34,7 @@ class Tables:
     def function(self, source: dict[str, Any]) -> str:
         """Looks the key up, runs the action and returns its id (-1: none); `hit` says whether there was an entry."""
         table = self.tables[source["name"]]
-        lines = [f"/* {table.name}, {table.source} */",
+        lines = [f"/* {comment(table.name)}, {comment(table.source)} */",
                  f"static int32_t {self.name(table)}(struct packet *p, bool *hit) {{",
                  "    struct phv *H = (struct phv *)p->phv; struct state *S = p->sw->state; (void)H; (void)S;"]
         fixed = self._fixed_action(table, source)
@@ -104,6 +106,8 @@ class Tables:
                  "    struct phv *H = (struct phv *)p->phv; struct state *S = p->sw->state; bool hit; int32_t action;",
                  "    (void)H; (void)S; (void)hit; (void)action;"]
         if pipeline:
+            nodes = [n["name"] for kind in ("tables", "conditionals", "action_calls") for n in pipeline.get(kind, [])]
+            self.labels = dict(zip(nodes, unique_names(nodes, "node_"), strict=True))
             lines.append(f"    {self._goto(pipeline['init_table'])}")
             for table in pipeline["tables"]:
                 lines += self._table_node(table)
@@ -115,9 +119,8 @@ class Tables:
                           f"    {self._leave(call.get('next_node'))}"]
         return "\n".join([*lines, "done:;", "}"])
 
-    @staticmethod
-    def _label(name: str) -> str:
-        return f"node_{c_name(name)}"
+    def _label(self, name: str) -> str:
+        return self.labels[name]
 
     def _goto(self, name: str | None) -> str:
         return f"goto {self._label(name)};" if name else "goto done;"
@@ -162,7 +165,7 @@ class Tables:
             meter = -1 if table.meter is None else int(self.meters[table.meter]["type"] == "bytes")
             mask = f"MASK_{table.id}" if f"static const uint8_t MASK_{table.id}[]" in "\n".join(lines) else "NULL"
             actions = [] if table.profile is not None else list(table.actions)
-            lines.append(f'    {{"{table.name}", KEY_{table.id}, {mask}, {len(table.key)}, {size}, {table.size}, '
+            lines.append(f'    {{{c_string(table.name)}, KEY_{table.id}, {mask}, {len(table.key)}, {size}, {table.size}, '
                          f"ACTIONS_{table.id}, {len(actions)}, {-1 if table.profile is None else table.profile}, "
                          f"{str(source_counters(sources, table)).lower()}, {str(table.needs_priority).lower()}, {meter}}},")
         lines += ["    {0}", "};"]
@@ -171,7 +174,7 @@ class Tables:
             users = [t for t in self.program.tables if t.profile == profile.id]
             first = users[0].id if users else None
             count = len(users[0].actions) if users else 0
-            lines.append(f'    {{"{profile.name}", {profile.size}, {f"ACTIONS_{first}" if users else "NULL"}, {count}}},')
+            lines.append(f'    {{{c_string(profile.name)}, {profile.size}, {f"ACTIONS_{first}" if users else "NULL"}, {count}}},')
         return [*lines, "    {0}", "};"]
 
     def _table_spec(self, table: Table, source: dict[str, Any]) -> list[str]:

@@ -341,3 +341,21 @@ def test_what_is_not_supported_is_refused_by_name(switch: Dataplane, source: Sou
 def test_what_is_no_program_is_a_value_error(switch: Dataplane, text: bytes) -> None:
     with pytest.raises(ValueError):
         switch.load(text)
+
+
+def test_names_cannot_write_c(switch: Dataplane) -> None:
+    """Whoever sets a pipeline runs P4, not C."""
+    evil = '*/ "); abort(); /*\n#error'
+    source = Source(FIELDS, body=[to_port(1)], actions=[{"name": evil, "primitives": []}], extra={
+        "program": evil, "counter_arrays": [{"name": evil, "id": 0, "size": 1, "is_direct": False}]})
+    source.table(evil, [(ref("h", "a"), "exact")], [2])
+    switch.load(source.json())
+    assert switch.process(0, frame()) == [(1, frame())]
+    switch.counter(evil)
+
+
+@pytest.mark.parametrize("size", ["1}; void f(void) {", 1.5, True, -1, 1 << 40])
+def test_numbers_must_be_numbers(switch: Dataplane, size: object) -> None:
+    arrays = {"counter_arrays": [{"name": "c", "id": 0, "size": size, "is_direct": False}]}
+    with pytest.raises((ValueError, UnsupportedProgram), match=r"size"):
+        switch.load(Source(FIELDS, extra=arrays).json())
