@@ -45,11 +45,13 @@ class Changes:
 def order_changes(wanted: Sequence[Wanted], in_force: Mapping[FlowKey, FlowRule]) -> Changes:
     """Meters are raised before the host's pace and lowered after it (design: order of change).
 
-    A flow on hold needs no rule: it sends nothing, and its rule goes in when it is granted.
+    A flow on hold needs no rule: it sends nothing, and its rule goes in when it is granted. A rule
+    that was refused is not tried again.
     """
     changes = Changes()
     for want in wanted:
-        needs_rule = want.pace > 0 and _rule_step(want, in_force, changes)
+        wants_rule = want.pace > 0 and not want.flow.refused
+        needs_rule = wants_rule and _rule_step(want, in_force, changes)
         if not _repeats(want):
             lowers = want.flow.setting is not None and want.pace < want.flow.setting[1]
             (changes.then if needs_rule and not lowers else changes.first).append(want)

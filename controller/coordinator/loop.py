@@ -17,6 +17,10 @@ from controller.model.rule import FlowKey, FlowRule, RuleError
 from controller.scheduling.classes import cut_classes
 from controller.scheduling.policy import Policy
 
+METER_SETTLES = 0.25
+"""Seconds a flow's pace has to stay below its meter before the meter follows it down. Paces change
+at every flow's start and end; a meter that is still high is not raised again when the pace is."""
+
 Tell = Callable[[int, Sequence[Wanted]], None]
 "Sends settings to a session, by its number."
 
@@ -68,6 +72,7 @@ class DecisionLoop:
         self._event = asyncio.Event()
         self._in_force: dict[FlowKey, FlowRule] = {}
         self._gone: set[FlowKey] = set()
+        self._too_high: dict[FlowKey, tuple[float, FlowRule]] = {}  # meters: when to lower to what
 
     def wake(self) -> None:
         """Something changed: decide soon."""
@@ -82,9 +87,12 @@ class DecisionLoop:
         """Until cancelled."""
         valid_until = float("inf")
         while True:
-            await self._next_event(valid_until)
-            self._event.clear()
-            valid_until = await self.decide()
+            due = min((due for due, _ in self._too_high.values()), default=float("inf"))
+            await self._next_event(min(valid_until, due))
+            if self._event.is_set() or time.monotonic() >= valid_until:
+                self._event.clear()
+                valid_until = await self.decide()
+            await self._lower_meters()
 
     async def decide(self) -> float:
         """One decision, carried out: returns until when it is valid, in seconds."""
@@ -95,6 +103,7 @@ class DecisionLoop:
         now = time.monotonic()
         state, flows = self._tracker.state(now)
         if not flows:
+            self._too_high.clear()
             return float("inf")
         decision = self._policy.decide(state)
         classes = cut_classes(state, decision)
@@ -116,7 +125,19 @@ class DecisionLoop:
         self._tell_hosts(changes.first)
         await self._set_rules(changes.rules_before)
         self._tell_hosts(changes.then)
-        await self._set_rules(changes.rules_after)
+        due = time.monotonic() + METER_SETTLES
+        self._too_high = {
+            rule.key: (self._too_high.get(rule.key, (due, rule))[0], rule)
+            for rule in changes.rules_after
+        }
+
+    async def _lower_meters(self) -> None:
+        """Lowers the meters whose flows have been slower for long enough."""
+        now = time.monotonic()
+        settled = [rule for due, rule in self._too_high.values() if due <= now]
+        for rule in settled:
+            del self._too_high[rule.key]
+        await self._set_rules(settled)
 
     def _tell_hosts(self, wanted: Iterable[Wanted]) -> None:
         now = time.monotonic()

@@ -77,6 +77,12 @@ def test_a_successor_on_the_same_connection_with_the_same_rule_is_granted_at_onc
     assert steps(change(None, rule(7, 2e7), 7, 2e7)) == ["first"]
 
 
+def test_a_refused_rule_is_not_tried_again() -> None:
+    refused = flow(None)
+    refused.refused = True
+    assert steps(order_changes([Wanted(refused, 0, 1e7, PATH)], {})) == ["first"]
+
+
 def test_unpaced_means_no_meter() -> None:
     changes = change(None, None, 7, math.inf)
     assert changes.rules_before == [rule(7, None)]
