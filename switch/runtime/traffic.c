@@ -2,14 +2,15 @@
  *
  * The shaper keeps the time at which the wire is free (`next_send`), not a bucket. A port that falls behind because
  * the thread woke late catches up, up to 20 ms; a port that was idle starts at now and earns no burst. So the average
- * is exact at any rate the timers can follow, and a flow that starts does not see a faster link than there is.
+ * is exact at any rate the timers can follow, and a flow that starts does not see a faster link than there is. Once
+ * awake it sends what is due within the next 60 us too: above 200 Mbit/s that halves the wake-ups, and changes no rate.
  *
  * Ports share nothing but the thread: a port whose shaper is shut or whose socket is full is skipped. */
 #include "runtime.h"
 
 #include <string.h>
 
-enum { CATCH_UP_NS = 20000000 };
+enum { CATCH_UP_NS = 20000000, AHEAD_NS = 60000 };
 
 struct port *port_get(struct runtime *rt, unsigned number) {
     if (number >= MAX_PORTS) return NULL;
@@ -84,7 +85,7 @@ static struct packet *dequeue(struct runtime *rt, struct port *port) {
 }
 
 static bool open_now(const struct runtime *rt, const struct port *port) {
-    return !port->blocked && (rt->capturing || port->rate == 0 || port->next_send <= rt->sw.now);
+    return !port->blocked && (rt->capturing || port->rate == 0 || port->next_send <= rt->sw.now + AHEAD_NS);
 }
 
 static void deliver(struct runtime *rt, struct port *port, struct packet *p) {
@@ -130,7 +131,7 @@ int64_t traffic_wait(struct runtime *rt) {
     int64_t wait = -1;
     for (struct port *port = rt->active; port; port = port->next_active) {
         if (port->blocked || !port->depth) continue;
-        if (open_now(rt, port)) return 0;
+        if (port->rate == 0 || port->next_send <= rt->sw.now) return 0;
         int64_t until = (int64_t)(port->next_send - rt->sw.now);
         if (wait < 0 || until < wait) wait = until;
     }
