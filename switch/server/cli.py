@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     import grpc
 
     from switch.dataplane import Dataplane
+    from switch.server.device import Device
 
 _LOG = logging.getLogger("switch")
 
@@ -77,7 +77,7 @@ def _run(options: Options, stack: ExitStack) -> None:
 
     dataplane = make_dataplane(log_fd)
     stack.callback(dataplane.close)
-    _configure(dataplane, options, program)
+    _attach_ports(dataplane, options)
     if options.pcap is not None:
         _start_capture(options, stack)
     device = Device(options.device_id, dataplane, options.cpu_port, make_dataplane)
@@ -92,11 +92,14 @@ def _run(options: Options, stack: ExitStack) -> None:
     events.start()
     dataplane.start()
     print(f"Server listening on {_bound(options.address, port)}", flush=True)
+    # after the port is open: runners wait for that, and compiling a new program can outlast their patience
+    if program is not None:
+        _load(device, program, options)
     number = signal.sigwait({signal.SIGTERM, signal.SIGINT})
     _LOG.info("%s: shutting down", signal.Signals(number).name)
 
 
-def _configure(dataplane: Dataplane, options: Options, program: bytes | None) -> None:
+def _attach_ports(dataplane: Dataplane, options: Options) -> None:
     from switch.dataplane import DataplaneError
 
     dataplane.set_queue_limits(options.queue_packets, options.queue_octets)
@@ -114,8 +117,6 @@ def _configure(dataplane: Dataplane, options: Options, program: bytes | None) ->
                 f"cannot attach interface {interface} as port {port}: {error}"
             ) from None
         _LOG.info("port %d is interface %s", port, interface)
-    if program is not None:
-        _compile(lambda: dataplane.load(program), options)
 
 
 def _read_program(options: Options) -> bytes | None:
@@ -127,13 +128,13 @@ def _read_program(options: Options) -> bytes | None:
         raise StartError(f"cannot read {options.json}: {_reason(error)}") from None
 
 
-def _compile(load: Callable[[], None], options: Options) -> None:
-    from switch.dataplane import UnsupportedProgram
+def _load(device: Device, program: bytes, options: Options) -> None:
+    from switch.server.errors import RequestError
 
     try:
-        load()
-    except (UnsupportedProgram, ValueError) as error:
-        raise StartError(f"{options.json}: {error}") from None
+        device.load_program(program)
+    except RequestError as error:
+        raise StartError(f"{options.json}: {error.message}") from None
 
 
 def _emit_c(program: bytes | None, path: str) -> None:

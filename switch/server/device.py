@@ -6,10 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from finsy.proto import p4r
 
+from switch.compile import CompilerError
 from switch.dataplane import Dataplane, Digest, PacketIn, UnsupportedProgram
 from switch.server.arbitration import Arbiter, uint128
 from switch.server.errors import Code, Outcome, RequestError, invalid
@@ -172,15 +174,17 @@ class Device:
             response.config.cookie.CopyFrom(config.cookie)
         return response
 
+    def load_program(self, json: bytes) -> None:
+        """Run a program that came without P4Info: frames are processed, P4Runtime waits for a pipeline. Requests wait
+        meanwhile. Raises INVALID_ARGUMENT, INTERNAL (no C compiler)."""
+        with self._lock, _compiling():
+            self._dataplane.load(json)
+
     def _build(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
         copy = p4r.ForwardingPipelineConfig()
         copy.CopyFrom(config)
-        try:
+        with _compiling():
             return build(copy, self._dataplane.check)
-        except UnsupportedProgram as error:
-            raise invalid(f"the program cannot run here: {error}") from error
-        except ValueError as error:
-            raise invalid(f"p4_device_config is not a BMv2 JSON: {error}") from error
 
     def _commit(self, pipeline: Pipeline) -> None:
         self._drop_saved()
@@ -321,6 +325,19 @@ class Device:
         """Let go of a saved pipeline's scratch data plane."""
         with self._lock:
             self._drop_saved()
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """What can be wrong with a program or with the compiler, as P4Runtime says it."""
+    try:
+        yield
+    except UnsupportedProgram as error:
+        raise invalid(f"the program cannot run here: {error}") from error
+    except ValueError as error:
+        raise invalid(f"not a BMv2 JSON: {error}") from error
+    except CompilerError as error:
+        raise RequestError(Code.INTERNAL, str(error)) from error
 
 
 MAX_RESPONSE_ENTITIES = 512
