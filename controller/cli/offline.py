@@ -50,7 +50,10 @@ def schedule(
     topology: Topology = None,
     link_rate: LinkRate = None,
     placement: Placement = "packed",
-    at: Annotated[str, typer.Option(help="Moment to look at, as in 120ms.")] = "0s",
+    at: Annotated[
+        str | None,
+        typer.Option(help="Moment to look at, as in 120ms; else when most flows are active."),
+    ] = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -60,7 +63,7 @@ def schedule(
     from controller.model.units import parse_time
 
     problem = read_problem(file, topology, link_rate, placement, seed)
-    found = decisions(problem, policy or ["echelon"], parse_time(at), seed)
+    found = decisions(problem, policy or ["echelon"], None if at is None else parse_time(at), seed)
     if json:
         print_json(found)
     else:

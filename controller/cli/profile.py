@@ -98,13 +98,16 @@ def show(
         Path | None, typer.Option("-o", "--out", help="Picture to write: .html or .png.")
     ] = None,
     link_rate: Annotated[
-        str | None, typer.Option(help="Rate of the links; the profile's own unless said.")
+        str | None,
+        typer.Option(help="Rate of the links: sizes scale to it; the profile's own unless said."),
     ] = None,
     json_: Json = False,
 ) -> None:
     """Draw one iteration of a job: tasks and flows per worker, EchelonFlows and arrangements."""
+    from controller.model import PlacedJob, Workload
     from controller.profiles import draw
     from controller.profiles.load import load
+    from controller.profiles.scaling import scale
 
     loaded = load(file)
     jobs = {placed.job.name: placed.job for placed in loaded.workload.jobs}
@@ -112,6 +115,10 @@ def show(
         raise BadInput(f"{file}: no job {job!r}: expected one of {', '.join(list(jobs)[:20])}")
     chosen = jobs[job] if job is not None else next(iter(jobs.values()))
     rate = parse_rate(link_rate) if link_rate else chosen.reference_rate or loaded.link_rate or 1e9
+    notes: list[str] = []
+    if link_rate and chosen.reference_rate and chosen.reference_rate != rate:
+        scaled = scale(Workload((PlacedJob(chosen),)), rate)
+        chosen, notes = scaled.workload.jobs[0].job, scaled.lines()
     if json_:
         bars = draw.timeline(chosen, rate)
         print_json(
@@ -121,6 +128,7 @@ def show(
         return
     if out is None:
         text = draw.to_text(chosen, rate, max(40, console.width - 12))
+        text = "\n".join([*notes, text])
         console.print(text, highlight=False, markup=False, soft_wrap=True)
         return
     if out.suffix not in (".html", ".png"):

@@ -8,7 +8,6 @@ or split. So its cost grows with them, not with the cluster.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,13 +54,15 @@ class FluidNetwork:
     def __init__(
         self, fabric: Fabric, builder: StateBuilder, allocator: Allocator, local: bool
     ) -> None:
-        """`local`: a decision about a part does not depend on the others. If not, all is one."""
+        """`local`: a decision about a part does not depend on the others, and flows that share no
+        link are not held back (`Policy.local`). If not, everything is one part."""
         self.builder = builder
         self.started: Floats = np.full(64, np.nan)
         "(slots,) when the flow's rate first rose above zero, in seconds; NaN until then."
         self.classes: dict[int, list[int]] = {}
         "Slot -> the classes it was given, in order of time."
         self._allocator = allocator
+        self._highest = allocator.highest
         self._local = local
         self._parts: dict[int, _Part] = {}
         self._due: list[tuple[float, int]] = []
@@ -120,8 +121,13 @@ class FluidNetwork:
         flows = np.concatenate([*slots, np.array(self._new, np.int64)])
         self._touched, self._new = {}, []
         if len(flows):
-            for slots_of_part in self._split(flows):
-                self._decide(slots_of_part, now)
+            self._allocate(flows, now)
+
+    def advance(self, now: float) -> None:
+        """Bring what every flow has left up to this moment, and decide for all again."""
+        for number in list(self._parts):
+            self._touch(number)
+        self.settle(now)
 
     def stuck(self) -> list[int]:
         """Slots of the flows that have no rate."""
@@ -136,37 +142,55 @@ class FluidNetwork:
             self._part_of_link[part.links] = -1
             self._part_of_group[part.groups] = -1
 
-    def _split(self, flows: Ints) -> Iterable[Ints]:
-        """The flows by part; one part unless the allocator is local."""
-        if not self._local or len(flows) == 1:
-            return [flows]
+    def _allocate(self, flows: Ints, now: float) -> None:
+        """Split the flows into parts and give every part its rates."""
         start, links = self.builder.paths_of(flows)
-        groups = self.builder.groups(flows)
-        label, parts = connected(start, links, groups, self._part_of_link, self._part_of_group)
-        if parts == 1:
-            return [flows]
-        return [flows[label == number] for number in range(parts)]
+        if not self._local:
+            self._decide(flows, links, now)
+            return
+        label, contended = survey(
+            start, links, self.builder.groups(flows), self._part_of_link, self._part_of_group
+        )
+        if len(contended) == 1 and contended[0]:
+            self._decide(flows, links, now)
+            return
+        for number, shared in enumerate(contended.tolist()):
+            mine = flows if len(contended) == 1 else flows[label == number]
+            own_start, own = (start, links) if mine is flows else self.builder.paths_of(mine)
+            if shared:
+                self._decide(mine, own, now)
+            else:
+                rate = narrowest(own_start, own, self.builder.capacity)
+                self._form(mine, own, rate, now, float("inf"), self._highest)
 
-    def _decide(self, flows: Ints, now: float) -> None:
-        state = self.builder.state(now, flows)
-        allocation = self._allocator.allocate(state)
-        rate = allocation.rate / 8.0
-        if not np.all(rate >= 0.0):
+    def _decide(self, flows: Ints, links: Ints, now: float) -> None:
+        """Flows that contend: ask for their rates."""
+        allocation = self._allocator.allocate(self.builder.state(now, flows))
+        self._form(flows, links, allocation.rate, now, allocation.valid_until, allocation.classes)
+
+    def _form(
+        self,
+        flows: Ints,
+        links: Ints,
+        rate: Floats,
+        now: float,
+        until: float,
+        classes: Ints | None,
+    ) -> None:
+        """The flows are a part with these rates (bit/s) until one ends, or `until`."""
+        speed, end, first, valid = ends(now, rate, self.builder.left_of(flows))
+        if not valid:
             raise WorkFailed(f"at {now:g} s a policy gave a rate that is negative or not a number")
-        with np.errstate(divide="ignore"):
-            end = now + state.remaining / rate
         groups = self.builder.groups(flows)
-        part = _Part(flows, state.path_links, groups, rate, end, now)
         number = self._next_part
         self._next_part += 1
-        self._parts[number] = part
-        self._part_of_link[state.path_links] = number
+        self._parts[number] = _Part(flows, links, groups, speed, end, now)
+        self._part_of_link[links] = number
         self._part_of_group[groups] = number
-        heapq.heappush(self._due, (min(float(end.min()), allocation.valid_until), number))
-        begun = flows[(rate > 0.0) & np.isnan(self.started[flows])]
-        self.started[begun] = now
-        if allocation.classes is not None:
-            for slot, class_ in zip(flows.tolist(), allocation.classes.tolist(), strict=True):
+        heapq.heappush(self._due, (min(first, until), number))
+        begin(flows, speed, self.started, now)
+        if classes is not None:
+            for slot, class_ in zip(flows.tolist(), np.broadcast_to(classes, len(flows)).tolist()):
                 history = self.classes.setdefault(slot, [])
                 if not history or history[-1] != class_:
                     history.append(class_)
@@ -178,16 +202,18 @@ def _longer(values: NDArray[Any], index: int, fill: float) -> NDArray[Any]:
 
 
 @compiled
-def connected(
+def survey(
     start: Ints, links: Ints, groups: Ints, by_link: Ints, by_group: Ints
-) -> tuple[Ints, int]:
+) -> tuple[Ints, NDArray[np.bool_]]:
     """Label flows 0.. so that flows with a common link or group have one label.
 
-    Flow i has links[start[i]:start[i + 1]] and groups[i]. `by_link` and `by_group` are scratch, -1
-    at these flows' links and groups before and after. Union-find: nearly O(path entries).
+    Also tells for each label whether any two of its flows share a link. Flow i has
+    links[start[i]:start[i + 1]] and groups[i]. `by_link` and `by_group` are scratch, -1 at these
+    flows' links and groups before and after. Union-find: nearly O(path entries).
     """
     flows = len(groups)
     parent = np.arange(flows)
+    shares = np.zeros(flows, np.bool_)
     for i in range(flows):
         if by_group[groups[i]] < 0:
             by_group[groups[i]] = i
@@ -197,6 +223,7 @@ def connected(
             if by_link[links[e]] < 0:
                 by_link[links[e]] = i
             else:
+                shares[i] = True
                 _unite(parent, by_link[links[e]], i)
     for link in links:
         by_link[link] = -1
@@ -210,7 +237,41 @@ def connected(
             label[root] = parts
             parts += 1
         label[i] = label[root]
-    return label, parts
+    contended = np.zeros(parts, np.bool_)
+    for i in range(flows):
+        if shares[i]:
+            contended[label[i]] = True
+    return label, contended
+
+
+@compiled
+def narrowest(start: Ints, links: Ints, capacity: Floats) -> Floats:
+    """(flows,) bit/s of the narrowest link of each path."""
+    rate = np.full(len(start) - 1, np.inf)
+    for i in range(len(rate)):
+        for e in range(start[i], start[i + 1]):
+            rate[i] = min(rate[i], capacity[links[e]])
+    return rate
+
+
+@compiled
+def ends(now: float, rate: Floats, left: Floats) -> tuple[Floats, Floats, float, bool]:
+    """Bytes per second, when each flow would end, the first end, and whether rates are rates."""
+    speed, end = rate / 8.0, np.empty(len(rate))
+    first, valid = np.inf, True
+    for i in range(len(rate)):
+        valid = valid and speed[i] >= 0.0
+        end[i] = now + left[i] / speed[i]
+        first = min(first, end[i])
+    return speed, end, first, valid
+
+
+@compiled
+def begin(flows: Ints, speed: Floats, started: Floats, now: float) -> None:
+    """Note which flows send for the first time."""
+    for i in range(len(flows)):
+        if speed[i] > 0.0 and np.isnan(started[flows[i]]):
+            started[flows[i]] = now
 
 
 @compiled

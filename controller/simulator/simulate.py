@@ -55,7 +55,7 @@ def play(
     if coflows.applies(plans, fabric, policy.name, model):
         coflows.play_coflows(plans, fabric, policy.name, recorder)
     else:
-        _Simulation(plans, fabric, policy, model, routing, recorder).run()
+        Simulation(plans, fabric, policy, model, routing, recorder).run()
     return recorder.result(name, policy.name, model)
 
 
@@ -74,7 +74,7 @@ Node = tuple[int, int, int]
 "Job, iteration, node of the job's plan."
 
 
-class _Simulation:
+class Simulation:
     """The state of one run."""
 
     def __init__(
@@ -99,14 +99,18 @@ class _Simulation:
         self.flow_of: dict[int, Node] = {}  # by slot
 
     def run(self) -> None:
-        """The event loop: the next instant, all that ends and starts then, new rates."""
-        while (now := self.next_instant()) < float("inf"):
+        """Plays it all. Raises `WorkFailed` when a job never finishes."""
+        self.run_until(float("inf"))
+        self.refuse_unfinished()
+
+    def run_until(self, end: float) -> None:
+        """The event loop up to `end`: the next instant, all that ends and starts then, new rates."""
+        while (now := self.next_instant()) <= end and now < float("inf"):
             ready = self.arrived(now)
             while ready or self.happening(now):
                 ready += self.ended(now)
                 ready = self.start(ready, now)
             self.network.settle(now)
-        self.refuse_unfinished()
 
     def next_instant(self) -> float:
         """The time of the next event, in seconds; inf: none."""
