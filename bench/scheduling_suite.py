@@ -17,15 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.experiments.search import BUDGET
+from controller.experiments.search import BUDGET, searched
 from controller.experiments.suite import Case, suite
-from controller.scheduling.echelon_search import search
 from controller.scheduling.policy import Decision, NetworkState, Policy
 from controller.scheduling.registry import POLICIES, SEARCH, policy
 from controller.simulator.alone import alone_times
 from controller.simulator.bounds import Bound, workload_bound
 from controller.simulator.player import player
-from controller.simulator.simulate import plans_of
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,7 @@ def run(case: Case, budget: int, seed: int) -> Row:
         row.ideal[name] = ideal(policy(name)).cost
         row.enforced[name] = enforced(policy(name)).cost
         row.queues[name] = enforced(QueuesOnly(policy(name))).cost
-    items = {p.job.name: len(p.group_names) for p in plans_of(case.workload, case.fabric)}
-    found = search(enforced, [policy(name) for name in POLICIES], items, budget, seed)
+    found = searched(case.workload, case.fabric, "enforced", budget=budget, seed=seed)
     row.enforced[SEARCH] = found.outcome.cost
     row.ideal[SEARCH] = ideal(found.policy).cost
     row.queues[SEARCH] = enforced(QueuesOnly(found.policy)).cost
@@ -112,7 +109,7 @@ def targets(rows: list[Row]) -> list[dict[str, object]]:
     margin = min(
         min(row.enforced[name] for name in POLICIES) / row.enforced[SEARCH] for row in rows
     )
-    solved = [row for row in rows if row.bound.method.endswith("LP")]
+    solved = [row for row in rows if row.bound.by_programme]
     over = [row.enforced[SEARCH] / row.bound.mean_slowdown for row in solved]
     price = max(row.enforced["echelon"] / row.ideal["echelon"] for row in rows)
 

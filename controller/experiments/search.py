@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from controller.experiments.inputs import Problem
 from controller.model.fabric import Fabric
 from controller.model.job import Workload
-from controller.scheduling.echelon_search import Adopted, FixedOrder, Found, search
+from controller.scheduling.echelon_search import Adopted, FixedOrder, Found, Item, search
+from controller.scheduling.plan import JobPlan
 from controller.scheduling.registry import POLICIES
 from controller.simulator.alone import alone_times
+from controller.simulator.critical import tails_of
 from controller.simulator.player import player
 from controller.simulator.simulate import plans_of
 
@@ -35,5 +38,20 @@ def searched(
 ) -> Found:
     """Search with the simulator as the player; the cost is the mean slowdown under `model`."""
     plays = player(workload, fabric, alone_times(workload, fabric), model)
-    items = {plan.job.name: len(plan.group_names) for plan in plans_of(workload, fabric)}
-    return search(plays, [POLICIES[name]() for name in baselines], items, budget, seed)
+    plans = plans_of(workload, fabric)
+    items = {plan.job.name: len(plan.group_names) for plan in plans}
+    chosen = [POLICIES[name]() for name in baselines]
+    return search(plays, chosen, items, [longest_after(plans, fabric)], budget, seed)
+
+
+def longest_after(plans: Sequence[JobPlan], fabric: Fabric) -> dict[Item, int]:
+    """A start for the search: within each job, EchelonFlows with most still to come after them
+    (the mean of their flows' tails) first."""
+    level: dict[Item, int] = {}
+    for plan in plans:
+        tails: dict[int, list[float]] = {}
+        for group, tail in zip(plan.group, tails_of(plan, fabric), strict=True):
+            tails.setdefault(group, []).append(tail)
+        line = sorted(tails, key=lambda group: -fmean(tails[group]))
+        level |= {(plan.job.name, group): k for k, group in enumerate(line)}
+    return level

@@ -15,33 +15,46 @@ from controller.scheduling.policy import Decision, Ints, NetworkState, Policy
 Item = tuple[str, int]
 "A job and the place of an EchelonFlow in it; -1 stands for all of the job's that are not named."
 WHOLE = -1
-SMOOTH, IN_ORDER = "smooth", "in-order"
+STARTS = 6
+"Baselines, the best ones, whose order of jobs is a start."
+SMOOTH = "smooth"
+RULES = (SMOOTH, "in-order", "srpt", "edf", "fifo")
+"Within a level: `echelon`'s rank with its smooth rule or in order of ideal finish, or flow by flow."
 
 
 @dataclass(frozen=True)
 class FixedOrder:
-    """What the search finds, as a pure policy: levels first, then `echelon`'s rank within one.
+    """What the search finds, as a pure policy: levels first, a simple rule within one.
 
-    Source: ours. Complexity: O(n log n + path entries) for n flows. Tie rule: as `echelon`; a job
-    that has no level stands on level 0.
+    Source: ours. Complexity: O(n log n + path entries) for n flows. Tie rule: as the policy whose
+    rule it is (`echelon`, `echelon-edf`, `srpt`, `edf`, `fifo`); a job without a level has level 0.
     """
 
     level: Mapping[Item, int] = field(default_factory=dict)
     "Level of every item, smaller is served first."
     rule: str = SMOOTH
-    "Within an EchelonFlow: the smooth rule, or in order of ideal finish."
+    "One of `RULES`."
     name: str = "echelon-search"
     local: bool = True
 
     def decide(self, state: NetworkState) -> Decision:
-        """Ranks of EchelonFlows, and a rate for every flow."""
-        formed = ranks.formation(state)
-        key = ranks.gamma(state, formed) / state.group_weight
-        by_key = ranks.positions(ranks.ordered(key, state.group_tie))
-        order = np.lexsort((by_key, self._levels(state)))
-        if self.rule == SMOOTH:
-            return rates.by_group(state, order, rates.smooth(state, formed, order))
-        flows = rates.group_by_group(formed, order)
+        """Ranks, and a rate for every flow; under all rules but smooth the others are held."""
+        level = self._levels(state)
+        if self.rule in (SMOOTH, "in-order"):
+            formed = ranks.formation(state)
+            key = ranks.gamma(state, formed) / state.group_weight
+            by_key = ranks.positions(ranks.ordered(key, state.group_tie))
+            order = np.lexsort((by_key, level))
+            if self.rule == SMOOTH:
+                return rates.by_group(state, order, rates.smooth(state, formed, order))
+            flows = rates.group_by_group(formed, order)
+        else:
+            flow_key = {
+                "srpt": state.remaining,
+                "edf": state.ideal_finish,
+                "fifo": state.release,
+            }[self.rule]
+            flows = np.lexsort((state.tie, state.release, flow_key, level[state.group]))
         return rates.by_flow(flows, rates.in_order(state, flows))
 
     def _levels(self, state: NetworkState) -> Ints:
@@ -97,7 +110,7 @@ def read_spelled(text: str, named: Callable[[str], Policy]) -> FixedOrder | Adop
         if "as" in read:
             return Adopted(named(read["as"]))
         levels = {(str(job), int(index)): int(level) for job, index, level in read["levels"]}
-        rule = {SMOOTH: SMOOTH, IN_ORDER: IN_ORDER}[read["rule"]]
+        rule = RULES[RULES.index(read["rule"])]
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{text!r} is no order that echelon-search wrote ({error})") from None
     return FixedOrder(levels, rule)
@@ -137,16 +150,18 @@ def search(
     player: Player,
     baselines: Iterable[Policy],
     items: Mapping[str, int],
+    starts: Iterable[Mapping[Item, int]] = (),
     budget: int = 200,
     seed: int = 0,
 ) -> Found:
     """Search the orders of jobs and EchelonFlows for the least cost; seeded, deterministic.
 
-    `items` gives the number of EchelonFlows of every job. Plays each baseline, then, from the
-    order of jobs that each baseline served best to worst, and from no order, under both rules
-    within an EchelonFlow; then improves the best by local moves: a job or one of its EchelonFlows
-    moves to another's level or just before or after it, or two jobs change places. At most
-    `budget` plays beyond the baselines. A result is never worse than the best baseline.
+    `items` gives the number of EchelonFlows of every job; `starts` are orders worth a try. Plays
+    each baseline; then, under every rule, no order and, under the best two, the orders of jobs
+    that each baseline served best to worst, and `starts`, alone and within those orders of jobs;
+    then improves the best by local moves: a job or one of its EchelonFlows moves to another's
+    level or just before or after it, two jobs change places, or the rule changes. At most `budget`
+    plays beyond the baselines. The result is never worse than the best baseline.
 
     Source: ours (algorithms.md, section 4); hill climbing with plateau moves.
     """
@@ -155,12 +170,18 @@ def search(
         raise BadInput("the search needs at least one baseline to start from")
     best_name = min(played, key=lambda name: played[name][1].cost)
     climb = _Climb(player, dict(items), budget, np.random.default_rng(seed))
-    climb.consider({}, SMOOTH)
-    climb.consider({}, IN_ORDER)
-    for _, outcome in sorted(played.values(), key=lambda entry: entry[1].cost):
-        jobs = sorted(items, key=lambda job: outcome.slowdown[job])  # stable: ties as listed
-        for rule in (SMOOTH, IN_ORDER):
-            climb.consider({(job, WHOLE): k for k, job in enumerate(jobs)}, rule)
+    plain = {rule: climb.consider({}, rule) for rule in RULES}
+    rules = sorted(RULES, key=lambda rule: plain[rule])[:2]
+    lines = []
+    for _, outcome in sorted(played.values(), key=lambda entry: entry[1].cost)[:STARTS]:
+        lines.append(sorted(items, key=lambda job: outcome.slowdown[job]))  # stable: as listed
+    for rule in rules:
+        for line in lines:
+            climb.consider({(job, WHOLE): k for k, job in enumerate(line)}, rule)
+        for start in starts:
+            climb.consider(start, rule)
+            for line in lines:
+                climb.consider(_within(line, start), rule)
     climb.run()
     baseline, outcome = played[best_name]
     evaluations = len(played) + climb.evaluations
@@ -184,17 +205,19 @@ class _Climb:
     evaluations: int = 0
     _tried: set[tuple[object, ...]] = field(default_factory=set)
 
-    def consider(self, level: dict[Item, int], rule: str) -> None:
-        """Play an order unless it was played before; stand on it if it is no worse."""
-        level = _compact(level)
+    def consider(self, order: Mapping[Item, int], rule: str) -> float:
+        """Play an order unless it was played before; stand on it if it is no worse. Its cost, or
+        inf where it was not played."""
+        level = _compact(order)
         key = (rule, *sorted(level.items()))
         if key in self._tried or self.evaluations >= self.budget:
-            return
+            return float("inf")
         self._tried.add(key)
         self.evaluations += 1
         outcome = self.player(FixedOrder(level, rule))
         if self.best is None or outcome.cost <= self.best.cost:
             self.level, self.rule, self.best = level, rule, outcome
+        return outcome.cost
 
     def run(self) -> None:
         """Move until the budget is spent, or moves lead nowhere new."""
@@ -210,7 +233,7 @@ class _Climb:
         level |= {item: 2 * place for item, place in self.level.items()}
         kind = self.random.random()
         if kind < 0.1:
-            return level, IN_ORDER if self.rule == SMOOTH else SMOOTH
+            return level, RULES[int(self.random.integers(len(RULES)))]
         item = self._item()
         other = self._item() if kind < 0.3 else (self._job(), WHOLE)
         if kind < 0.5 and item[1] == WHOLE and other[1] == WHOLE:
@@ -229,6 +252,14 @@ class _Climb:
         if self.items[job] < 2 or self.random.random() < 0.6:
             return job, WHOLE
         return job, int(self.random.integers(self.items[job]))
+
+
+def _within(line: list[str], start: Mapping[Item, int]) -> dict[Item, int]:
+    """Jobs in `line`, the EchelonFlows of each in the order of `start`."""
+    place = {job: k for k, job in enumerate(line)}
+    width = 1 + max(start.values(), default=0)
+    inner = {item: place[item[0]] * width + value for item, value in start.items()}
+    return {(job, WHOLE): k * width for job, k in place.items()} | inner
 
 
 def _compact(level: Mapping[Item, int]) -> dict[Item, int]:

@@ -17,9 +17,9 @@ from controller.scheduling.policy import Floats
 from controller.simulator.critical import Critical, Demand, critical, most_done
 from controller.simulator.simulate import plans_of
 
-GROWTH = 1.02
-"An interval ends at most at so many times its beginning."
-LARGEST = 400_000
+GROWTHS = (1.02, 1.05, 1.1, 1.2)
+"An interval ends at so many times its beginning: the least that keeps the programme small enough."
+LARGEST = 50_000
 "Columns above which the programme is not tried: each job alone is the bound then."
 DENSE_ROWS = 40
 "Instants at which a job is held to what its tails allow; at the others to all or nothing."
@@ -34,7 +34,12 @@ class Bound:
     completion_s: dict[str, float]
     "Job -> seconds from its arrival to its end, at least."
     method: str
-    "`interval-indexed LP`, or `each job alone` where jobs share nothing or the LP is too large."
+    "How: an interval-indexed LP, or each job alone where none share or the LP is too large."
+
+    @property
+    def by_programme(self) -> bool:
+        """Whether a linear programme was solved."""
+        return self.method != "each job alone"
 
 
 def job_bound(plan: JobPlan, fabric: Fabric) -> float:
@@ -43,7 +48,11 @@ def job_bound(plan: JobPlan, fabric: Fabric) -> float:
 
 
 def workload_bound(
-    workload: Workload, fabric: Fabric, alone: Mapping[str, float], growth: float = GROWTH
+    workload: Workload,
+    fabric: Fabric,
+    alone: Mapping[str, float],
+    growths: Sequence[float] = GROWTHS,
+    largest: int = LARGEST,
 ) -> Bound:
     """The least mean slowdown of a workload, by the interval-indexed linear programme.
 
@@ -64,13 +73,14 @@ def workload_bound(
     unit = [plan.job.iterations * alone[plan.job.name] for plan in plans]
     arrival = [plan.arrival for plan in plans]
     shared = _shared(found, arrival)
-    ends = _intervals(np.array(arrival) + least, growth)
     by_itself = float(np.mean(np.array(least) / unit))
-    columns = (len(plans) + sum(map(len, shared))) * (len(ends) + 1)
-    if not shared or columns > LARGEST:
-        return Bound(by_itself, completion, "each job alone")
-    total = _solve(shared, arrival, least, unit, ends)
-    return Bound(max(by_itself, total / len(plans)), completion, "interval-indexed LP")
+    for growth in growths if shared else ():
+        ends = _intervals(np.array(arrival) + least, growth)
+        if (len(plans) + sum(map(len, shared))) * len(ends) <= largest:
+            mean = _solve(shared, arrival, least, unit, ends) / len(plans)
+            method = f"interval-indexed LP, growth {growth:g}"
+            return Bound(max(by_itself, mean), completion, method)
+    return Bound(by_itself, completion, "each job alone")
 
 
 def _shared(found: Sequence[Critical], arrival: Sequence[float]) -> list[dict[int, Demand]]:

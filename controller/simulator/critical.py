@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 import numpy as np
@@ -19,6 +19,10 @@ ROUNDS = 8
 
 Resource = frozenset[int]
 "Links of which every path of a flow takes exactly one: together they carry all of it."
+
+
+Load = tuple[Ints, Floats]
+"The nodes that use a resource, and the seconds each takes of all of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +56,8 @@ def critical(plan: JobPlan, fabric: Fabric) -> Critical:
     over shortest paths. O(iterations * nodes * path entries), or O(iterations * nodes) where a
     job has more than `DENSE` pairs of nodes.
     """
-    seconds = np.array([*plan.seconds, *_alone_on_the_wire(plan, fabric)])
     users = _users(plan, fabric)
-    loads = [
-        (
-            np.array(rows, np.int64) + plan.tasks,
-            8 * np.array([plan.size[row] for row in rows]) / rate_of(fabric, resource),
-        )
-        for resource, rows in users.items()
-    ]
+    seconds, loads = _loads(plan, fabric, users)
     head, tail = _heads_and_tails(plan, seconds, loads)
     least = float(np.max(head + seconds + tail, initial=0.0))
     demands = {
@@ -73,6 +70,14 @@ def critical(plan: JobPlan, fabric: Fabric) -> Critical:
         if len(demand.head) > 1:
             least = max(least, preemptive(demand.head, demand.seconds, demand.tail))
     return Critical(least, demands)
+
+
+def tails_of(plan: JobPlan, fabric: Fabric) -> list[float]:
+    """(flows,) least seconds from a flow's last byte to the end of its job, if it is played once."""
+    once = replace(plan, job=replace(plan.job, iterations=1))
+    seconds, loads = _loads(once, fabric, _users(once, fabric))
+    tail = _heads_and_tails(once, seconds, loads)[1]
+    return [float(value) for value in tail[0, plan.tasks :]]
 
 
 def resources(fabric: Fabric, src: str, dst: str) -> tuple[Resource, ...]:
@@ -98,6 +103,20 @@ def most_done(head: Floats, seconds: Floats, until: Floats) -> Floats:
     return out
 
 
+def _loads(
+    plan: JobPlan, fabric: Fabric, users: dict[Resource, list[int]]
+) -> tuple[Floats, list[Load]]:
+    """(nodes,) least duration of every node, and what uses each resource."""
+    loads = [
+        (
+            np.array(rows, np.int64) + plan.tasks,
+            8 * np.array([plan.size[row] for row in rows]) / rate_of(fabric, resource),
+        )
+        for resource, rows in users.items()
+    ]
+    return np.array([*plan.seconds, *_alone_on_the_wire(plan, fabric)]), loads
+
+
 def _alone_on_the_wire(plan: JobPlan, fabric: Fabric) -> list[float]:
     rate: dict[tuple[str, str], float] = {}
     for ends in {*zip(plan.src, plan.dst, strict=True)}:
@@ -121,10 +140,6 @@ def _users(plan: JobPlan, fabric: Fabric) -> dict[Resource, list[int]]:
         for resource in resources(fabric, src, dst):
             users.setdefault(resource, []).extend(rows)
     return users
-
-
-Load = tuple[Ints, Floats]
-"The nodes that use a resource, and the seconds each takes of all of it."
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from controller.model.errors import BadInput
-from controller.scheduling.echelon_search import Adopted, FixedOrder, Outcome, search
+from controller.scheduling.echelon_search import RULES, Adopted, FixedOrder, Outcome, search
 from controller.scheduling.policy import Policy
 from controller.scheduling.registry import POLICIES, names, policy
 from tests.scheduling.player import Transfer, play, state_of
@@ -51,7 +51,7 @@ def test_a_seed_decides_everything_and_the_budget_is_kept() -> None:
 
 def test_an_order_read_back_from_its_name_decides_the_same() -> None:
     state = state_of(FLOWS, [0, 1, 2], np.array([t.bits for t in FLOWS]), 0.0, [1.0, 1.0])
-    for rule in ("smooth", "in-order"):
+    for rule in RULES:
         order = FixedOrder({("job0", -1): 1, ("job1", -1): 0, ("job2", 0): 0}, rule)
         again = policy(order.spelled)
         assert again.decide(state).rate.tolist() == order.decide(state).rate.tolist()
