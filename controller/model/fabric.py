@@ -50,15 +50,11 @@ class Fabric:
         """
         if src == dst:
             return ((),)
-        first, last = self._only_link(src, up=True), self._only_link(dst, up=False)
-        if first is None or last is None:
-            found = self._between(src, dst)
-        else:
-            middle = self._between(self.links[first].dst, self.links[last].src)
-            found = tuple((first, *path, last) for path in middle)
-        if not found:
+        if (src, dst) not in self._found:
+            self._found[src, dst] = self._host_paths(src, dst)
+        if not self._found[src, dst]:
             raise DisconnectedFabric(f"{self.name}: no path that is up from {src} to {dst}")
-        return found
+        return self._found[src, dst]
 
     def without(self, failed: Iterable[int]) -> Fabric:
         """The fabric with further links down."""
@@ -121,6 +117,13 @@ class Fabric:
             return None
         peer = self.links[links[0]].dst if up else self.links[links[0]].src
         return None if peer in self.host_row else links[0]
+
+    def _host_paths(self, src: str, dst: str) -> tuple[Path, ...]:
+        first, last = self._only_link(src, up=True), self._only_link(dst, up=False)
+        if first is None or last is None:
+            return self._between(src, dst)
+        middle = self._between(self.links[first].dst, self.links[last].src)
+        return tuple((first, *path, last) for path in middle)
 
     def _between(self, src: str, dst: str) -> tuple[Path, ...]:
         """All shortest paths between any two nodes on which no host forwards; none: empty."""

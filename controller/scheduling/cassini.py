@@ -49,7 +49,7 @@ class Cassini:
     """
 
     name = "cassini"
-    local = True
+    local = False  # it holds flows that contend with nobody now
 
     def __init__(self) -> None:
         self._seen: dict[tuple[int, ...], tuple[list[JobState], list[float]]] = {}

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Protocol
 from zlib import crc32
 
+import numpy as np
+
 from controller.model.errors import BadInput
 from controller.model.fabric import Fabric, Path
-from controller.scheduling.policy import Floats
+from controller.scheduling.policy import Floats, Ints
 
 
 class Routing(Protocol):
@@ -46,12 +48,22 @@ class EcmpHash:
 class LeastLoaded:
     """The path whose busiest link between switches has the least to carry, the first of equals."""
 
+    def __init__(self) -> None:
+        self._fabric: Fabric | None = None
+        self._inner: dict[tuple[str, str], Ints] = {}  # (paths, hops) links between switches
+
     def route(self, fabric: Fabric, src: str, dst: str, key: str, load: Floats) -> Path:
         """Greedy, flow by flow, in the order flows become ready."""
         paths = fabric.paths(src, dst)
         if len(paths) == 1:
             return paths[0]
-        return min(paths, key=lambda path: max(load[link] for link in path[1:-1] or path))
+        if fabric is not self._fabric:
+            self._fabric, self._inner = fabric, {}
+        inner = self._inner.get((src, dst))
+        if inner is None:
+            inner = np.array([path[1:-1] or path for path in paths], np.int64)
+            self._inner[src, dst] = inner
+        return paths[int(load[inner].max(axis=1).argmin())]
 
 
 ROUTINGS: dict[str, Callable[[int], Routing]] = {

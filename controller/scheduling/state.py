@@ -46,8 +46,9 @@ class StateBuilder:
         self.paths: dict[int, Path] = {}
         "Slot -> the links of its active flow."
         self._routing = routing or LeastLoaded()
-        self._capacity: Floats = np.array(fabric.capacities())
-        self._load: Floats = np.zeros(len(self._capacity))
+        self.capacity: Floats = np.array(fabric.capacities())
+        "(links,) bit/s; 0 for a link that is down."
+        self._load: Floats = np.zeros(len(self.capacity))
         self._flows = Table(
             active=bool, size=float, remaining=float, release=float, ideal_finish=float,
             group=int, tie=int, hops=int,
@@ -147,7 +148,7 @@ class StateBuilder:
         `DisconnectedFabric` when a flow has no path left; it then keeps its dead one.
         """
         self.fabric = fabric
-        self._capacity = np.array(fabric.capacities())
+        self.capacity = np.array(fabric.capacities())
         moved = [s for s, path in self.paths.items() if not fabric.failed.isdisjoint(path)]
         for slot in moved:
             old = self.paths[slot]
@@ -169,6 +170,11 @@ class StateBuilder:
     def remaining(self, slot: int) -> float:
         """Bytes the flow still has to send, as last set."""
         return float(self._flows.column["remaining"][slot])
+
+    def left_of(self, slots: Ints) -> Floats:
+        """Bytes some flows still have to send."""
+        left: Floats = self._flows.column["remaining"][slots]
+        return left
 
     def group(self, slot: int) -> int:
         """Slot of the flow's EchelonFlow."""
@@ -201,7 +207,7 @@ class StateBuilder:
         size, remaining = flow["size"][rows], flow["remaining"][rows]
         return NetworkState(
             time=time,
-            capacity=self._capacity,
+            capacity=self.capacity,
             size=size,
             remaining=remaining,
             release=flow["release"][rows],

@@ -28,6 +28,9 @@ class Allocation:
 class Allocator(Protocol):
     """Turns a state into rates."""
 
+    highest: Ints | None
+    "The class of flows that contend with nobody; None where the model has no classes."
+
     def allocate(self, state: NetworkState) -> Allocation:
         """Feasible rates for every flow of the state."""
         ...
@@ -35,6 +38,8 @@ class Allocator(Protocol):
 
 class Ideal:
     """The policy's continuous rates, as they are."""
+
+    highest: Ints | None = None
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -51,6 +56,7 @@ class Enforced:
     def __init__(self, policy: Policy, classes: int = CLASSES) -> None:
         self._policy = policy
         self._classes = classes
+        self.highest: Ints | None = np.array([classes - 1])
 
     def allocate(self, state: NetworkState) -> Allocation:
         """Classes cut from the policy's order, and the rates that follow from them."""
