@@ -55,9 +55,9 @@ class Connection:
             kernel.limit_unsent(self._sock, self._unsent(pace))
             self._pace = pace
 
-    def seconds_for(self, payload: int) -> float:
-        """How long its pace takes for some payload bytes; 0 when it is unpaced."""
-        return 0.0 if self._pace is None else payload / self._pacer.bytes(self._pace)
+    def seconds_to_send(self) -> float:
+        """How long what it was handed takes to leave at its pace; 0 when it is unpaced."""
+        return 0.0 if self._pace is None else self.info().unsent / self._pacer.bytes(self._pace)
 
     async def connect(self) -> None:
         """Connects unless it is. Raises OSError naming the target."""

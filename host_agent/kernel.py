@@ -22,7 +22,7 @@ ends within 4 % of max-min sharing, with losses alone up to 28 % away)."""
 RECORDED_SYSCTLS = (*PINNED_SYSCTLS, "tcp_wmem", "tcp_rmem", "tcp_congestion_control")
 
 _NOT_SENT = 25  # TCP_NOTSENT_LOWAT, unnamed in Debian's Python 3.11
-_TCP_INFO = struct.Struct("=8B24I4Q2I")
+_TCP_INFO = struct.Struct("=8B24I4Q3I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class TcpInfo:
 
     acked: int
     "Payload bytes acknowledged over the connection's life."
+    unsent: int
+    "Payload bytes handed over but not sent yet."
     retransmits: int
     "Segments sent again over the connection's life."
     segments: int
@@ -50,6 +52,7 @@ def tcp_info(sock: socket.socket) -> TcpInfo:
         # The SYN counts as a byte until the first data are acknowledged: the kernel starts at 1
         # on some versions, so callers take differences.
         acked=acked,
+        unsent=fields[38],
         retransmits=words[23],
         segments=fields[36],
         smoothed_rtt=words[15] * 1e-6,

@@ -83,7 +83,7 @@ class Replay:
         for setting in settings.flows:
             flow = self._active.get(_name(setting.id))
             if flow is not None:
-                flow.set(setting.class_, setting.pace)
+                flow.set(setting.class_, setting.pace, setting.not_before)
 
     def item_done(self, done: api.ItemDone) -> None:
         """Something this host waits for is done elsewhere."""
@@ -180,8 +180,7 @@ class Replay:
         flow = OutgoingFlow(connection, send.number, iteration, send.bytes, self._clock.now)
         self._active[name] = flow
         self._tell_ready(name, ready, connection)
-        ending = api.FromHost(flow_ending=api.FlowEnding(id=_id(name)))
-        sent = await flow.run(self._grant_timeout, lambda: self._report(ending))
+        sent = await flow.run(self._grant_timeout, lambda at: self._tell_ending(name, at))
         del self._active[name]
         self._pool.give_back(pair, connection)
         self._tell_sent(name, send.bytes, sent, connection.congestion_control, reused)
@@ -210,6 +209,9 @@ class Replay:
         if connection is not None:
             message.key.CopyFrom(api.FiveTuple(**connection.key._asdict()))
         self._report(api.FromHost(flow_ready=message))
+
+    def _tell_ending(self, name: FlowName, at: float) -> None:
+        self._report(api.FromHost(flow_ending=api.FlowEnding(id=_id(name), at=at)))
 
     def _tell_sent(
         self, name: FlowName, size: int, sent: Sent, congestion_control: str, reused: bool

@@ -13,10 +13,9 @@ from host_agent.connection import Connection
 _CHUNK = memoryview(bytes(262_144))
 _DRAIN_POLL = (0.002, 0.02)  # seconds between looks at the last bytes: first, and at most
 
-ENDING_LEAD = 0.004
-"""Seconds before a paced flow's end at which it is told: what a decision takes to arrive (measured:
-3 to 6 ms). Told too early, a successor's first frames wait in the port's queue; told too late, the
-link is idle."""
+ENDING_LEAD = 0.01
+"""Seconds before a paced flow's last byte leaves at which that is told: longer than a decision takes
+to arrive (measured: 3 to 9 ms), so that its successor can begin at that very moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,23 @@ class OutgoingFlow:
         self._pace_since = 0.0
         self._allowed_bits = 0.0
         self._timed_out = False
+        self._later: asyncio.TimerHandle | None = None
         self._before = connection.info()
 
-    def set(self, class_: int, pace: float) -> None:
-        """Class and pace (bit/s on the wire; 0 holds, inf is unpaced) from now on."""
+    def set(self, class_: int, pace: float, not_before: float = 0.0) -> None:
+        """Class and pace (bit/s on the wire; 0 holds, inf is unpaced), from a moment on or at once.
+
+        A later call takes the place of one that waits for its moment.
+        """
         now = self._now()
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        if not_before > now:
+            loop = asyncio.get_running_loop()
+            self._later = loop.call_later(not_before - now, self.set, class_, pace)
+            self._heard.set()
+            return
         self._heard.set()
         self._account(now)
         self._pace, self._pace_since = pace, now
@@ -82,10 +93,13 @@ class OutgoingFlow:
         """Payload bytes of this flow that the receiver's kernel has."""
         return max(0, min(self._size, self.connection.info().acked - self._before.acked))
 
-    async def run(self, grant_timeout: float, ending: Callable[[], None] = lambda: None) -> Sent:
+    async def run(
+        self, grant_timeout: float, ending: Callable[[float], None] = lambda at: None
+    ) -> Sent:
         """Sends it all. Without any answer within `grant_timeout` seconds it goes in class 0.
 
-        `ending` is called once, `ENDING_LEAD` before the end of a paced flow. Raises OSError.
+        `ending` is called `ENDING_LEAD` before a paced flow's last byte leaves, with the moment it
+        will. Raises OSError.
         """
         await self._wait_for_grant(grant_timeout)
         await self.connection.connect()
@@ -96,8 +110,7 @@ class OutgoingFlow:
         left = self._size - len(self._header)
         while left > 0:
             left -= await self._send(_CHUNK[: min(left, len(_CHUNK))])
-        await self._nearly_drained()
-        ending()
+        ending(await self._nearly_sent())
         after = await self._drained()
         finished = self._now()
         self._account(finished)
@@ -130,9 +143,11 @@ class OutgoingFlow:
                 await self.connection.writable()
         return done
 
-    async def _nearly_drained(self) -> None:
-        while (left := self.connection.seconds_for(self._size - self.acked)) > ENDING_LEAD:
+    async def _nearly_sent(self) -> float:
+        """Waits until `ENDING_LEAD` before the last byte leaves: returns when it will."""
+        while (left := self.connection.seconds_to_send()) > ENDING_LEAD:
             await asyncio.sleep(min(left - ENDING_LEAD, _DRAIN_POLL[1]))
+        return self._now() + left
 
     async def _drained(self) -> kernel.TcpInfo:
         pause, most = _DRAIN_POLL

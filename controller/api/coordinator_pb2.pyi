@@ -126,10 +126,12 @@ class Progress(_message.Message):
     def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., acked: _Optional[int] = ...) -> None: ...
 
 class FlowEnding(_message.Message):
-    __slots__ = ("id",)
+    __slots__ = ("id", "at")
     ID_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
     id: FlowId
-    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ...) -> None: ...
+    at: float
+    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., at: _Optional[float] = ...) -> None: ...
 
 class FlowReceived(_message.Message):
     __slots__ = ("id", "at", "bytes")
@@ -348,14 +350,16 @@ class Settings(_message.Message):
     def __init__(self, flows: _Optional[_Iterable[_Union[FlowSetting, _Mapping]]] = ...) -> None: ...
 
 class FlowSetting(_message.Message):
-    __slots__ = ("id", "class_", "pace")
+    __slots__ = ("id", "class_", "pace", "not_before")
     ID_FIELD_NUMBER: _ClassVar[int]
     CLASS__FIELD_NUMBER: _ClassVar[int]
     PACE_FIELD_NUMBER: _ClassVar[int]
+    NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
     id: FlowId
     class_: int
     pace: float
-    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., class_: _Optional[int] = ..., pace: _Optional[float] = ...) -> None: ...
+    not_before: float
+    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., class_: _Optional[int] = ..., pace: _Optional[float] = ..., not_before: _Optional[float] = ...) -> None: ...
 
 class Stop(_message.Message):
     __slots__ = ("scenario", "reason")

@@ -108,6 +108,7 @@ class Coordinator:
             elif kind == "flow_progress":
                 self._flow_progress(message.flow_progress)
             elif kind == "flow_ending":
+                self.loop.makes_room(message.flow_ending.at)
                 self._finished(flow_name(message.flow_ending.id))
             elif kind == "flow_received":
                 self._flow_received(message.flow_received)
@@ -257,7 +258,7 @@ class Coordinator:
         else:
             self.note(message)
 
-    def _tell(self, owner: int, wanted: Sequence[Wanted]) -> None:
+    def _tell(self, owner: int, wanted: Sequence[Wanted], not_before: float) -> None:
         session = self.sessions.get(owner)
         if session is not None:
-            session.tell_settings(wanted)
+            session.tell_settings(wanted, not_before)

@@ -21,8 +21,8 @@ METER_SETTLES = 0.25
 """Seconds a flow's pace has to stay below its meter before the meter follows it down. Paces change
 at every flow's start and end; a meter that is still high is not raised again when the pace is."""
 
-Tell = Callable[[int, Sequence[Wanted]], None]
-"Sends settings to a session, by its number."
+Tell = Callable[[int, Sequence[Wanted], float], None]
+"Sends settings to a session, by its number, with the moment from which they hold."
 
 
 @dataclass(slots=True)
@@ -72,11 +72,16 @@ class DecisionLoop:
         self._event = asyncio.Event()
         self._in_force: dict[FlowKey, FlowRule] = {}
         self._gone: set[FlowKey] = set()
+        self._free_at = 0.0
         self._too_high: dict[FlowKey, tuple[float, FlowRule]] = {}  # meters: when to lower to what
 
     def wake(self) -> None:
         """Something changed: decide soon."""
         self._event.set()
+
+    def makes_room(self, at: float) -> None:
+        """A flow is about to end: its last byte leaves `at`, and what it leaves free is free then."""
+        self._free_at = max(self._free_at, at)
 
     def forget(self, key: FlowKey) -> None:
         """A connection will carry nothing more: its rule goes with the next decision."""
@@ -122,9 +127,12 @@ class DecisionLoop:
         await self._set_rules(sorted(self._in_force))
 
     async def _carry_out(self, changes: Changes) -> None:
-        self._tell_hosts(changes.first)
+        free_at = self._free_at
+        raises = [want for want in changes.first if _raises(want)]
+        self._tell_hosts([want for want in changes.first if not _raises(want)], 0.0)
+        self._tell_hosts(raises, free_at)
         await self._set_rules(changes.rules_before)
-        self._tell_hosts(changes.then)
+        self._tell_hosts(changes.then, free_at)
         due = time.monotonic() + METER_SETTLES
         self._too_high = {
             rule.key: (self._too_high.get(rule.key, (due, rule))[0], rule)
@@ -139,7 +147,7 @@ class DecisionLoop:
             del self._too_high[rule.key]
         await self._set_rules(settled)
 
-    def _tell_hosts(self, wanted: Iterable[Wanted]) -> None:
+    def _tell_hosts(self, wanted: Iterable[Wanted], not_before: float) -> None:
         now = time.monotonic()
         by_owner: dict[int, list[Wanted]] = {}
         for want in wanted:
@@ -150,11 +158,11 @@ class DecisionLoop:
                 want = Wanted(flow, 0, want.pace, want.path)
             if flow.setting is None:
                 self.statistics.latencies.append(now - flow.ready)
-            self._tracker.told(flow, want.class_, want.pace, now)
+            self._tracker.told(flow, want.class_, want.pace, max(now, not_before))
             by_owner.setdefault(flow.owner, []).append(want)
         for owner, settings in by_owner.items():
             self.statistics.settings += len(settings)
-            self._tell(owner, settings)
+            self._tell(owner, settings, not_before)
 
     async def _set_rules(self, rules: Sequence[FlowRule | FlowKey]) -> None:
         if not rules:
@@ -194,3 +202,7 @@ class DecisionLoop:
         except asyncio.TimeoutError:
             return
         await asyncio.sleep(self._debounce)
+
+
+def _raises(want: Wanted) -> bool:
+    return want.flow.setting is None or want.pace > want.flow.setting[1]

@@ -28,11 +28,16 @@ class Session:
         """Sends a message; returns at once."""
         self._out.put_nowait(message)
 
-    def tell_settings(self, wanted: Iterable[Wanted]) -> None:
-        """Sends new settings of flows this session announced."""
+    def tell_settings(self, wanted: Iterable[Wanted], not_before: float) -> None:
+        """Sends new settings of flows this session announced, in force from `not_before` on."""
         settings = api.Settings(
             flows=[
-                api.FlowSetting(id=flow_id(want.flow.name), class_=want.class_, pace=want.pace)
+                api.FlowSetting(
+                    id=flow_id(want.flow.name),
+                    class_=want.class_,
+                    pace=want.pace,
+                    not_before=not_before,
+                )
                 for want in wanted
             ]
         )

@@ -56,7 +56,7 @@ async def looped(name: str) -> AsyncIterator[Looped]:
     enforcer = RecordingEnforcer()
     told: list[tuple[str, int, float]] = []
 
-    def tell(owner: int, wanted: Sequence[Wanted]) -> None:
+    def tell(owner: int, wanted: Sequence[Wanted], not_before: float) -> None:
         told.extend((want.flow.name[2], want.class_, want.pace) for want in wanted)
 
     loop = DecisionLoop(tracker, policy(name), enforcer, tell, 0.001, lambda note: None)

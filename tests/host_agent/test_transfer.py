@@ -132,3 +132,29 @@ async def test_a_connection_that_breaks_in_the_middle_of_a_flow_is_told() -> Non
             while not both.strays:
                 await asyncio.sleep(0.01)
         assert not both.arrived
+
+
+async def test_a_setting_can_begin_to_hold_later_and_a_newer_one_takes_its_place() -> None:
+    async with ends() as both:
+        flow = both.flow()
+        running = start(flow)
+        at = time.monotonic() + 0.3
+        flow.set(7, math.inf, at)
+        await asyncio.sleep(0.1)
+        assert flow.acked == 0
+        flow.set(7, 0.0)  # held after all
+        await asyncio.sleep(0.4)
+        assert flow.acked == 0
+        flow.set(7, math.inf)
+        assert (await running).granted > at
+
+
+async def test_the_end_of_a_paced_flow_is_told_shortly_before_its_last_byte_leaves() -> None:
+    async with ends() as both:
+        flow = both.flow(size=1_000_000)
+        flow.set(7, 40 * MBIT)
+        told: list[tuple[float, float]] = []
+        sent = await flow.run(5.0, lambda at: told.append((time.monotonic(), at)))
+        ((when, at),) = told
+        assert when <= at <= sent.finished + 0.01
+        assert sent.finished - when < 0.5
