@@ -38,8 +38,9 @@ def print_decisions(found: Sequence[dict[str, Any]], console: Console) -> None:
             f"{len(decision['flows'])} active flows",
             title_justify="left",
         )
-        for column in ("job", "flow", "way"):
-            table.add_column(column, no_wrap=True)
+        table.add_column("job", no_wrap=True, max_width=14)
+        table.add_column("flow", no_wrap=True, max_width=18)
+        table.add_column("way", no_wrap=True)
         for column in ("left", "rank", "class", "rate", "host"):
             table.add_column(column, justify="right", no_wrap=True)
         for flow in decision["flows"]:
