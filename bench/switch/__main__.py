@@ -33,7 +33,7 @@ def main() -> int:
     own_namespace()
     measures = {
         "forwarding": lambda: forwarding.measure(asked.seconds, asked.repeats, asked.frames),
-        "shaping": lambda: shaping.measure(asked.seconds),
+        "shaping": lambda: shaping.measure(asked.seconds, asked.repeats),
         "writes": lambda: writes.measure(asked.repeats),
     }
     rows = []

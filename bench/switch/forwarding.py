@@ -114,7 +114,7 @@ def first_frame(octets: int) -> bytes:
         "!BBHHHBBH4s4s", 0x45, 0, octets - 14, 0, 0x4000, 64, UDP, 0,
         ipaddress.IPv4Address(SRC).packed, ipaddress.IPv4Address(DST).packed,
     )  # fmt: skip
-    total = sum(struct.unpack("!10H", head))
+    total: int = sum(struct.unpack("!10H", head))
     total = (total & 0xFFFF) + (total >> 16)
     head = head[:10] + (~total & 0xFFFF).to_bytes(2, "big") + head[12:]
     udp = struct.pack("!HHHH", 1, DPORT, octets - 34, 0)

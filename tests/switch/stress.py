@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from switch.dataplane import Dataplane, DataplaneError, MeterConfig, Target, TargetKind
 from tests.switch.differential import frames as f
 from tests.switch.differential.scenarios import FLOWS, Scenario, echelon
 
@@ -81,10 +82,7 @@ def feed(scenario: Scenario, stop: threading.Event, seed: int) -> int:
 class Changes:
     """Random changes of one running data plane."""
 
-    def __init__(self, plane: object, scenario: Scenario, source: random.Random) -> None:
-        from switch.dataplane import Dataplane
-
-        assert isinstance(plane, Dataplane)
+    def __init__(self, plane: Dataplane, scenario: Scenario, source: random.Random) -> None:
         self.plane, self.scenario, self.source = plane, scenario, source
         self.json = scenario.json.read_bytes()
         self.handles: list[int] = []
@@ -110,9 +108,7 @@ class Changes:
             + struct.pack("!BHH", protocol, sport, dport)
         )  # fmt: skip
 
-    def policy_target(self) -> object:
-        from switch.dataplane import Target, TargetKind
-
+    def policy_target(self) -> Target:
         params = bytes((self.source.randrange(8),)) + self.source.randrange(6).to_bytes(2, "big")
         return Target(TargetKind.ACTION, self.set_policy, params)
 
@@ -121,25 +117,23 @@ class Changes:
     def insert(self) -> None:
         self.handles.append(
             self.plane.insert(self.policy, self.policy_key(), 0, self.policy_target())
-        )  # type: ignore[arg-type]
+        )
 
     def insert_many(self) -> None:
         entries = [(self.policy_key(), 0, self.policy_target()) for _ in range(20)]
-        results = self.plane.insert_many(self.policy, entries)  # type: ignore[arg-type]
+        results = self.plane.insert_many(self.policy, entries)
         self.handles += [r for r in results if isinstance(r, int)]
 
     def modify(self) -> None:
         for _ in range(MANY):
             if self.handles:
-                self.plane.modify(self.source.choice(self.handles), self.policy_target())  # type: ignore[arg-type]
+                self.plane.modify(self.source.choice(self.handles), self.policy_target())
 
     def delete(self) -> None:
         while self.handles:
             self.plane.delete(self.handles.pop())
 
     def route(self) -> None:
-        from switch.dataplane import Target, TargetKind
-
         length = self.source.randrange(33)
         mask = (0xFFFFFFFF << (32 - length)) & 0xFFFFFFFF
         value = int.from_bytes(
@@ -187,8 +181,6 @@ class Changes:
             subprocess.run(["ip", "link", "set", name, state], check=True)
 
     def meters(self) -> None:
-        from switch.dataplane import MeterConfig
-
         config = self.source.choice((None, MeterConfig(1000, 200, 2000, 400)))
         if self.handles:
             self.plane.set_direct_meter(self.source.choice(self.handles), config)
@@ -219,8 +211,6 @@ class Changes:
         set_up(self.plane, self.scenario)
 
     def run(self, seconds: float) -> None:
-        from switch.dataplane import DataplaneError
-
         often: list[Callable[[], None]] = [
             self.insert, self.insert_many, self.modify, self.delete, self.route, self.group,
             self.change_member, self.replicas, self.shaper, self.meters, self.read, self.events, self.packet_out,
@@ -236,11 +226,11 @@ class Changes:
                 self.refused += 1  # a key twice, a table full: what a controller sees too
 
 
-def set_up(plane: object, scenario: Scenario) -> None:
+def set_up(plane: Dataplane, scenario: Scenario) -> None:
     from tests.switch.drive.embedded import Embedded
 
     switch = object.__new__(Embedded)
-    switch.cpu_port, switch.dataplane = 510, plane  # type: ignore[assignment]
+    switch.cpu_port, switch.dataplane = 510, plane
     for digest in switch.program.digests:
         switch.dataplane.enable_digest(digest.id, True)
     for command in scenario.commands:
@@ -248,8 +238,6 @@ def set_up(plane: object, scenario: Scenario) -> None:
 
 
 def stress(seconds: float, seed: int) -> None:
-    from switch.dataplane import Dataplane
-
     own_network()
     scenario = echelon()
     with Dataplane(queues=8, cpu_port=510, sanitize=True) as plane:

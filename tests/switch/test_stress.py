@@ -1,4 +1,4 @@
-"""Nothing that a controller changes disturbs the packet thread: no use after free, no overflow, no hang."""
+"""Hostile control: changes while frames flow, and random messages, on a data plane under the sanitizers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,29 @@ import pytest
 from tests.switch.stress import sanitized
 
 
-@pytest.mark.mininet
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes veth interfaces")
-def test_changes_while_frames_flow_under_the_sanitizers() -> None:
+@pytest.fixture
+def sanitizer() -> None:
     library = subprocess.run(
         [shutil.which("cc") or "gcc", "-print-file-name=libasan.so"],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     if "/" not in library:
         pytest.skip("the C compiler has no address sanitizer (Debian: libasan, with gcc)")
+
+
+@pytest.mark.mininet
+@pytest.mark.usefixtures("sanitizer")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes veth interfaces")
+def test_changes_while_frames_flow_under_the_sanitizers() -> None:
     done = sanitized("tests.switch.stress", "4", "7")
     assert done.returncode == 0, done.stdout + done.stderr
     frames, changes = (int(part.split()[0]) for part in done.stdout.split(",")[:2])
     assert frames > 1000
     assert changes > 100
+
+
+@pytest.mark.usefixtures("sanitizer")
+def test_random_messages_break_neither_server_nor_data_plane() -> None:
+    done = sanitized("tests.switch.message_fuzz", "1500", "9")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1500 messages" in done.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tests.switch.drive.commands import (
@@ -42,7 +42,7 @@ CONDITIONS = {
 class Script:
     """An .stf file resolved against the program it tests."""
 
-    def __init__(self, statements: list[Statement], json: Path) -> None:
+    def __init__(self, statements: Sequence[Statement], json: Path) -> None:
         self.statements = statements
         self._tables = tables(json)
         self._meters = array_sizes(json, "meter_arrays")
