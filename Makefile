@@ -10,9 +10,9 @@ PACKAGES := mininet iproute2 ethtool iputils-ping procps gcc libc6-dev python3-v
 .PHONY: run test test-slow setup p4 shell bench proto clean lint format
 .DEFAULT_GOAL := run
 
-## the main job: schedules real training traffic on P4 switches (ARGS="--policy echelon ..." for more)
+## the main job: schedules real training traffic on P4 switches (TRACE=path: your own; ARGS="--policy echelon ...")
 run: setup
-	$(SUDO) $(BIN)/echelon run $(ARGS)
+	$(SUDO) $(BIN)/echelon run $(TRACE) $(ARGS)
 
 ## the whole test suite (tests that need root are skipped by name without it)
 test: setup

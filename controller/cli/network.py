@@ -67,7 +67,8 @@ def run(
     if file is not None:
         if scenario:
             raise BadInput("--scenario names built-in workloads: give it or a file, not both")
-        scenarios = catalogue.of_file(file, fabric, placement, seed, iterations, time_scale)
+        how = catalogue.Retelling(placement, seed, iterations, time_scale)
+        scenarios = catalogue.of_file(file, fabric, how)
     else:
         unit = parse_time(time_unit)
         scenarios = catalogue.built_in(scenario, fabric, unit, iterations, time_scale)
@@ -85,6 +86,7 @@ def replay(
     iterations: Annotated[int | None, typer.Option(help="Iterations of every job.")] = None,
     placement: Annotated[str, typer.Option(help="packed, spread or random.")] = "packed",
     time_scale: Annotated[float, typer.Option(help="Stretch times (and sizes) by this.")] = 1.0,
+    arrival_scale: Annotated[float, typer.Option(help="Multiply times of arrival by this.")] = 1.0,
     coflows: Limit = None,
     seed: Seed = 0,
     out: Out = None,
@@ -102,7 +104,8 @@ def replay(
     if on != "mininet":
         raise BadInput(f"--on {on}: expected mininet or simulator")
     fabric, chosen = catalogue.live_fabric(topology, link_rate, target)
-    scenarios = catalogue.of_file(file, fabric, placement, seed, iterations, time_scale, coflows)
+    how = catalogue.Retelling(placement, seed, iterations, time_scale, arrival_scale, coflows)
+    scenarios = catalogue.of_file(file, fabric, how)
     _play(catalogue.predictions(scenarios, policy, fabric, seed), fabric, chosen, seed, out, json)
 
 

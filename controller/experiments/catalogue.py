@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller.experiments import scenarios as built
-from controller.experiments.inputs import repeated, stretched
+from controller.experiments.inputs import (
+    first_narrow,
+    folded,
+    recorded_at,
+    repeated,
+    spaced,
+    stretched,
+)
 from controller.experiments.offline import DEFAULT_POLICIES
 from controller.experiments.run import Prediction, predict
 from controller.experiments.scenarios import Scenario
@@ -15,7 +22,6 @@ from controller.model import Fabric, Workload
 from controller.model.errors import BadInput
 from controller.model.fabrics import parse_topology
 from controller.model.units import parse_rate
-from controller.profiles.importers.report import Options
 from controller.profiles.load import load, load_fabric
 from controller.profiles.placement import place
 from topologies.emulation import best_target
@@ -68,19 +74,37 @@ def built_in(
     ]
 
 
-def of_file(
-    path: Path,
-    fabric: Fabric,
-    placement: str,
-    seed: int,
-    iterations: int | None,
-    time_scale: float,
-    coflows: int | None = None,
-) -> list[Scenario]:
+@dataclass(frozen=True, slots=True)
+class Retelling:
+    """How a file is fitted to the fabric that it is played on."""
+
+    placement: str = "packed"
+    "packed, spread or random: hosts for workers without one."
+    seed: int = 0
+    "For random placement."
+    iterations: int | None = None
+    "Of every job; None: as its profile says."
+    time_scale: float = 1.0
+    "Times and sizes together: the same contention, slower."
+    arrival_scale: float = 1.0
+    "Times of arrival alone."
+    coflows: int | None = None
+    "Only the first so many narrow coflows."
+
+
+def of_file(path: Path, fabric: Fabric, how: Retelling) -> list[Scenario]:
     """The user's own workload as a scenario. Raises BadInput."""
-    loaded = load(path, Options(limit=coflows))
-    workload = repeated(stretched(loaded.workload, time_scale), iterations)
-    workload = place(workload, fabric, placement, seed)
+    loaded = load(path)
+    workload = loaded.workload
+    if how.coflows is not None:
+        workload = first_narrow(workload, how.coflows)
+    if loaded.topology is not None:
+        workload = folded(workload, fabric)
+        rate = loaded.link_rate
+        workload = recorded_at(workload, rate) if rate is not None else workload
+    workload = repeated(workload, how.iterations)
+    workload = spaced(stretched(workload, how.time_scale), how.arrival_scale)
+    workload = place(workload, fabric, how.placement, how.seed)
     return [Scenario(workload.name, f"Your own: {path.name}", workload)]
 
 

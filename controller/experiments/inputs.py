@@ -16,6 +16,9 @@ from controller.profiles.placement import place
 DEFAULT_RATE = "100gbit"
 "Link rate of a simulated fabric when neither the user nor the input says one."
 
+NARROW = 10
+"Flows up to which a coflow counts as narrow."
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -68,6 +71,52 @@ def stretched(workload: Workload, factor: float) -> Workload:
         )
         jobs.append(replace(placed, job=slow, arrival=placed.arrival * factor))
     return replace(workload, jobs=tuple(jobs))
+
+
+def spaced(workload: Workload, factor: float) -> Workload:
+    """Arrivals multiplied by `factor`: below 1 the jobs come closer. Raises BadInput."""
+    if not 0 <= factor < math.inf:
+        raise BadInput(f"--arrival-scale {factor}: expected a number, 0 or more")
+    jobs = tuple(replace(placed, arrival=placed.arrival * factor) for placed in workload.jobs)
+    return replace(workload, jobs=jobs)
+
+
+def first_narrow(workload: Workload, count: int) -> Workload:
+    """The first `count` jobs of at most `NARROW` flows, the first arriving at 0. Raises BadInput."""
+    narrow = [placed for placed in workload.jobs if len(placed.job.flows) <= NARROW][:count]
+    if len(narrow) < count:
+        raise BadInput(f"--coflows {count}: only {len(narrow)} have at most {NARROW} flows")
+    begin = min(placed.arrival for placed in narrow)
+    jobs = tuple(replace(placed, arrival=placed.arrival - begin) for placed in narrow)
+    return replace(workload, jobs=jobs)
+
+
+def recorded_at(workload: Workload, rate: float) -> Workload:
+    """Jobs without a reference rate get that of the trace's fabric, so that their sizes scale."""
+    jobs = tuple(
+        replace(placed, job=replace(placed.job, reference_rate=placed.job.reference_rate or rate))
+        for placed in workload.jobs
+    )
+    return replace(workload, jobs=jobs)
+
+
+def folded(workload: Workload, fabric: Fabric) -> Workload:
+    """A trace's hosts h1, h2, .. on the hosts of a smaller fabric, round and round.
+
+    Flows between hosts that become one are local. Workloads that fit stay as they are.
+    """
+    known = fabric.host_row
+
+    def host(name: str) -> str:
+        if name in known or not (name[:1] == "h" and name[1:].isdigit()):
+            return name
+        return fabric.hosts[(int(name[1:]) - 1) % len(fabric.hosts)]
+
+    jobs = tuple(
+        replace(placed, placement={worker: host(name) for worker, name in placed.placement.items()})
+        for placed in workload.jobs
+    )
+    return replace(workload, jobs=jobs)
 
 
 def repeated(workload: Workload, iterations: int | None) -> Workload:

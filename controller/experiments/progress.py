@@ -30,7 +30,9 @@ class Progress:
         self._console.print(message, highlight=False)
 
     @contextmanager
-    def playing(self, scenario: str, policy: str, seconds: float) -> Iterator[Callable[[Any], None]]:
+    def playing(
+        self, scenario: str, policy: str, seconds: float
+    ) -> Iterator[Callable[[Any], None]]:
         """While one scenario plays under one policy; gives the listener for its events."""
         self._done += 1
         title = f"[{self._done}/{self._total}] {scenario} under {policy}"
@@ -52,9 +54,7 @@ class Progress:
     def _bar(self, title: str, seconds: float) -> Iterator[None]:
         columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
         stop = threading.Event()
-        with Bar(
-            *columns, console=self._console, transient=True, auto_refresh=False
-        ) as bar:
+        with Bar(*columns, console=self._console, transient=True, auto_refresh=False) as bar:
             task = bar.add_task(title, total=seconds)
 
             def tick() -> None:

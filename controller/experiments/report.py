@@ -121,9 +121,11 @@ def _table(scenarios: Sequence[ScenarioSummary]) -> str:
     what = f"Times in units of {unit:g} s." if unit else "Times in seconds."
     head = ["policy", "job", "iterations counted"]
     head += ["mean iteration", "model", "difference", "slowdown"] if measured else ["model"]
-    head += ["mean slowdown", "model", "total tardiness", "model"] if measured else [
-        "mean slowdown", "total tardiness"
-    ]
+    head += (
+        ["mean slowdown", "model", "total tardiness", "model"]
+        if measured
+        else ["mean slowdown", "total tardiness"]
+    )
     rows = []
     for one in scenarios:
         for index, job in enumerate(one.jobs):

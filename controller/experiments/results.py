@@ -43,9 +43,7 @@ def write_results(
         writer.writerow(COLUMNS)
         for kind, scenarios in (("measured", measured), ("predicted", predicted)):
             for (name, policy), played in scenarios.items():
-                writer.writerows(
-                    (name, policy, kind, *row) for row in map(_row, played.flows)
-                )
+                writer.writerows((name, policy, kind, *row) for row in map(_row, played.flows))
     report.write(found, measured, predicted, folder / "report.html")
 
 

@@ -47,7 +47,9 @@ def read_status(address: str) -> dict[str, Any]:
 def print_status(status: dict[str, Any], console: Console) -> None:
     """The same for people."""
     playing = f", playing {status['scenario']}" if status["scenario"] else ""
-    console.print(f"policy {status['policy']}{playing}; jobs: {', '.join(status['jobs']) or 'none'}")
+    console.print(
+        f"policy {status['policy']}{playing}; jobs: {', '.join(status['jobs']) or 'none'}"
+    )
     hosts = [
         f"{host['host']} ({host['role']}{'' if host['attached'] else ', gone'})"
         for host in status["hosts"]

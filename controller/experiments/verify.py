@@ -23,9 +23,7 @@ Counters = Mapping[str, Any]
 "The JSON form of `controller.switches.counters.FabricCounters`."
 
 
-def verify(
-    policy: str, result: LiveResult, network: Network
-) -> tuple[list[str], dict[str, Any]]:
+def verify(policy: str, result: LiveResult, network: Network) -> tuple[list[str], dict[str, Any]]:
     """What is not as claimed, in words, and the figures behind it."""
     flows = list(result.raw.flows)
     segments = sum(flow.segments for flow in flows)
@@ -61,10 +59,8 @@ def _paces(paced: Iterable[api.FlowRecord]) -> list[str]:
     if not fast:
         return []
     worst = max(fast, key=lambda flow: flow.pace_ratio)
-    return [
-        f"{len(fast)} flows sent faster than paced; worst {worst.id.job} {worst.id.flow}: "
-        f"{worst.pace_ratio:.2f} of its pace"
-    ]
+    said = f"{worst.id.job} {worst.id.flow}: {worst.pace_ratio:.2f} of its pace"
+    return [f"{len(fast)} flows sent faster than paced; worst {said}"]
 
 
 def _classes(flows: list[api.FlowRecord], counted: list[int]) -> Iterator[str]:

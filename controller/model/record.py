@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class JobRecord:
     def iteration_times(self) -> tuple[float, ...]:
         """Time from one iteration's end to the next (the first: from the arrival)."""
         ends = (self.arrival, *self.iteration_ends)
-        return tuple(later - earlier for earlier, later in zip(ends, ends[1:], strict=False))
+        return tuple(later - earlier for earlier, later in pairwise(ends))
 
 
 @dataclass(frozen=True, slots=True)

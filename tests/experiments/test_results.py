@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -37,10 +38,27 @@ def test_summary_survives_the_round_trip_and_has_the_promised_keys(tmp_path: Pat
     data = json.loads((tmp_path / "summary.json").read_text())
     assert data["schema"] == "echelon/summary/v1"
     scenario = data["scenarios"][3]
-    assert {"name", "policy", "time_unit_s", "jobs", "mean_slowdown", "predicted_mean_slowdown",
-            "bound_mean_slowdown", "total_tardiness_s", "mean_coflow_completion_s"} <= set(scenario)
-    assert {"job", "iterations", "completion_s", "mean_iteration_s", "alone_s", "slowdown",
-            "predicted_completion_s", "predicted_iteration_s"} <= set(scenario["jobs"][0])
+    assert {
+        "name",
+        "policy",
+        "time_unit_s",
+        "jobs",
+        "mean_slowdown",
+        "predicted_mean_slowdown",
+        "bound_mean_slowdown",
+        "total_tardiness_s",
+        "mean_coflow_completion_s",
+    } <= set(scenario)
+    assert {
+        "job",
+        "iterations",
+        "completion_s",
+        "mean_iteration_s",
+        "alone_s",
+        "slowdown",
+        "predicted_completion_s",
+        "predicted_iteration_s",
+    } <= set(scenario["jobs"][0])
     assert scenario["mean_coflow_completion_s"] is None
     assert summary.read(tmp_path / "summary.json").scenarios[3].policy == "echelon"
 
@@ -57,7 +75,7 @@ def test_flows_csv_has_every_flow_measured_and_predicted(tmp_path: Path) -> None
     with (tmp_path / "flows.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * len(POLICIES) * 3
-    last = [r for r in rows if r["policy"] == "echelon" and r["flow"] == "a2"][0]
+    last = next(r for r in rows if r["policy"] == "echelon" and r["flow"] == "a2")
     assert float(last["finish_s"]) == 7 * UNIT_S
     assert float(last["tardiness_s"]) == 4 * UNIT_S
 
@@ -75,7 +93,7 @@ def test_report_is_one_file_that_loads_nothing_and_escapes_what_it_quotes(tmp_pa
 
 def test_table_shows_measured_predicted_and_their_difference() -> None:
     found, _ = a_run()
-    console = Console(width=80, record=True, file=open("/dev/null", "w"))
+    console = Console(width=80, record=True, file=io.StringIO())
     table.print_summary(found, console)
     text = console.export_text()
     assert "8.50" in text and "10.00" in text and "+0.0 %" in text
