@@ -17,6 +17,7 @@ from mininet.topo import Topo
 
 from controller.model.errors import WorkFailed
 from controller.model.network import Network
+from topologies.addresses import free_address
 from topologies.layout import IPV4_PREFIX, IPV6_PREFIX, with_addresses
 from topologies.links import P4Link
 from topologies.nodes import (
@@ -26,7 +27,6 @@ from topologies.nodes import (
     P4Switch,
     bmv2_usable,
     end_processes,
-    free_address,
     wait_until_connected,
 )
 from topologies.runfile import RunFile, current

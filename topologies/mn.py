@@ -17,9 +17,9 @@ sys.path.insert(0, str(_HERE.parent.parent))
 
 from controller.model.fabrics import parse_topology
 from controller.model.units import parse_rate
+from topologies.addresses import free_address
 from topologies.emulation import FabricTopo, best_target, write_network_file
 from topologies.layout import network_of, with_addresses
-from topologies.nodes import free_address
 from topologies.runfile import current
 
 

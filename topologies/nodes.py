@@ -16,8 +16,9 @@ from mininet.node import Host, Switch
 
 from controller.model.errors import WorkFailed
 from controller.model.network import CLASSES, CPU_PORT
+from topologies.addresses import FIRST_PORT, free_address
 from topologies.links import P4Interface
-from topologies.runfile import DEFAULT_INSTANCE, current, instance
+from topologies.runfile import current
 from topologies.shaping import (
     UPLINK_HEADROOM,
     class_tree,
@@ -44,9 +45,6 @@ START_SECONDS = 30.0
 "How long a switch has to answer; it may have to compile first."
 
 TERM_SECONDS = 3.0
-
-FIRST_PORT = 50050
-"Switch 1 listens on the next port, if nobody else does."
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -263,19 +261,3 @@ def end_processes(processes: Sequence[subprocess.Popen[bytes]]) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def free_address(number: int) -> str:
-    """127.0.0.1:PORT that nobody listens on.
-
-    A run's switch 1 gets 50051 if that is free, since P4Runtime tools try it first; other instances stay away.
-    """
-    with socket.socket() as probe:
-        try:
-            if instance() != DEFAULT_INSTANCE:
-                raise OSError
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(("127.0.0.1", FIRST_PORT + number))
-        except OSError:
-            probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
