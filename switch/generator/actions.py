@@ -31,7 +31,7 @@ class Actions:
             "assign_union_stack": self._assign_stack, "push": self._push, "pop": self._pop,
             "add_header": self._add_header, "add_header_fast": self._add_header_fast,
             "remove_header": self._remove_header, "no_op": lambda *_: [], "exit": lambda *_: ["p->exit = true;"],
-            "drop": self._drop, "mark_to_drop": self._drop,
+            "drop": self._drop, "mark_to_drop": self._mark_to_drop,
             "add_to_field": self._accumulate("+"), "subtract_from_field": self._accumulate("-"),
             "add": self._binary("+"), "subtract": self._binary("-"), "bit_xor": self._binary("^"),
             "bit_or": self._binary("|"), "bit_and": self._binary("&"), "shift_left": self._binary("<<"),
@@ -181,6 +181,12 @@ class Actions:
         if group:
             lines.append(f"{group[0].at(group[1])} = 0;")
         return lines
+
+    def _mark_to_drop(self, parameters: list[Node], scope: Scope, _: dict[str, Any]) -> Lines:
+        """Its parameter may be a copy of standard_metadata."""
+        header = self.expressions.header(parameters[0], scope)
+        values = {"egress_spec": "(uint16_t)p->sw->drop_port", "mcast_grp": "0"}
+        return [f"{header.at(field)} = {values[field.name]};" for field in header.type.fields if field.name in values]
 
     def _digest(self, parameters: list[Node], scope: Scope, _: dict[str, Any]) -> Lines:
         return [f"p->digest = (uint16_t){self._number(parameters[1], scope)};"]
