@@ -52,11 +52,8 @@ the flows it sends that wait for nothing else."
     "(nodes,) the workers whose next iteration waits for this node of the present one."
     held: list[int]
     "(workers,) by how many nodes of an iteration its next one is held."
-
-    @property
-    def tasks(self) -> int:
-        """Number of tasks, and so the node of the first flow."""
-        return len(self.seconds)
+    tasks: int
+    "Number of tasks, and so the node of the first flow."
 
 
 def compile_job(
@@ -104,6 +101,7 @@ def compile_job(
         frees=frees,
         begins=begins,
         holds=holds,
+        tasks=len(job.tasks),
         held=_counts([worker for workers in holds for worker in workers], len(job.workers)),
     )
 

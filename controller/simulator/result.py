@@ -61,6 +61,8 @@ class Recorder:
     "The jobs of the workload."
     keep: bool
     "Whether to keep every flow and task."
+    flows_ended: int = 0
+    "Flows that have finished."
     _flows: list[FlowRecord] = field(default_factory=list)
     _tasks: list[TaskRecord] = field(default_factory=list)
     _ends: dict[int, list[float]] = field(default_factory=dict)
@@ -93,6 +95,7 @@ class Recorder:
     ) -> None:
         """A flow has finished."""
         plan = self.plans[job]
+        self.flows_ended += 1
         row = node - plan.tasks
         if not plan.tasks:
             self._ended(job, iteration, finish)

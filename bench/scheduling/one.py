@@ -1,0 +1,78 @@
+"""One measured run in a process of its own: `python -m bench.scheduling.one KIND ARGUMENT..`.
+
+Prints {"cpu_s", "setup_s", "peak_mb", ..} as JSON. CPU time of one thread, compilation excluded by a
+small run first, so that other work on the machine counts little.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.scheduling.cluster import HOUR, cluster, fabric_of_1024
+from controller.experiments.inputs import read_problem
+from controller.model import EchelonFlow, Flow, Job, PlacedJob, Workload
+from controller.model.fabrics import big_switch
+from controller.scheduling.registry import policy
+from controller.simulator.result import Recorder
+from controller.simulator.simulate import Simulation, plans_of, play, simulate
+
+DATA = Path(os.environ.get("ECHELON_DATA", Path(__file__).parents[3] / "shared" / "data"))
+TRACE = DATA / "coflow-benchmark" / "FB2010-1Hr-150-0.txt"
+
+
+def trace(name: str, coflows: str) -> dict[str, Any]:
+    """The Facebook trace, its first so many coflows, under a policy; reading the file included."""
+    _warm_up(name)
+    began = time.process_time()
+    problem = read_problem(TRACE)
+    workload = Workload(problem.workload.jobs[: int(coflows)], "trace")
+    read = time.process_time()
+    result = simulate(workload, problem.fabric, policy(name), records=False)
+    return {
+        "cpu_s": time.process_time() - read,
+        "setup_s": read - began,
+        "mean_completion_s": result.mean_coflow_completion_s,
+    }
+
+
+def hour(name: str, placement: str, jobs: str, seconds: str) -> dict[str, Any]:
+    """`jobs` training jobs on 1,024 GPUs, `seconds` simulated."""
+    _warm_up(name)
+    fabric, span = fabric_of_1024(), float(seconds)
+    began = time.process_time()
+    plans = plans_of(cluster(placement, max(span, HOUR), int(jobs)), fabric)
+    compiled = time.process_time()
+    recorder = Recorder(plans, keep=False)
+    Simulation(plans, fabric, policy(name), "ideal", None, recorder).run_until(span)
+    return {
+        "cpu_s": time.process_time() - compiled,
+        "setup_s": compiled - began,
+        "flows": recorder.flows_ended,
+    }
+
+
+def _warm_up(name: str) -> None:
+    """Compile: two coflows on both paths of the simulator."""
+    flows = tuple(Flow(f"f{i}", "a", "b", 1.0 + i) for i in range(2))
+    jobs = tuple(
+        PlacedJob(
+            Job(j, ("a", "b"), (), flows, (), (EchelonFlow("c", ("f0", "f1"), (0.0, 0.0)),)),
+            {"a": "h1", "b": "h2"},
+        )
+        for j in ("x", "y")
+    )
+    plans, fabric = plans_of(Workload(jobs), big_switch(2, 8.0)), big_switch(2, 8.0)
+    play(plans, fabric, policy(name))
+    play(plans, fabric, policy(name), "enforced")
+
+
+if __name__ == "__main__":
+    measured = {"trace": trace, "hour": hour}[sys.argv[1]](*sys.argv[2:])
+    measured["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    json.dump(measured, sys.stdout)
