@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from finsy.proto import p4r
+from finsy.proto import p4r, p4r_grpc
 
 from tests.switch.server.controller import Controller
 from tests.switch.server.running import COMPILED, DEVICE_ID, ROOT, START_PATIENCE_S, pipeline
@@ -191,6 +192,30 @@ def test_pcap_files_have_both_directions(tmp_path: Path) -> None:
     assert frame() in (tmp_path / "esv1_in.pcap").read_bytes()
     assert frame() in (tmp_path / "esv2_out.pcap").read_bytes()
     assert frame() not in (tmp_path / "esv1_out.pcap").read_bytes()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_tls(tmp_path: Path) -> None:
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    request = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
+    subprocess.run(
+        [*request.split(), "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert],
+        check=True,
+        capture_output=True,
+    )
+    tls = ["--grpc-server-ssl", "--grpc-server-cert", str(cert), "--grpc-server-key", str(key)]
+    process = start("--no-p4", "--", "--grpc-server-addr", "localhost:0", *tls)
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        with grpc.secure_channel(
+            address, grpc.ssl_channel_credentials(cert.read_bytes())
+        ) as channel:
+            stub = p4r_grpc.P4RuntimeStub(channel)
+            assert stub.Capabilities(p4r.CapabilitiesRequest()).p4runtime_api_version
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_capabilities_answer_without_pipeline(
