@@ -30,7 +30,7 @@ class Demand:
     """What one job asks of one resource, over all its iterations."""
 
     seconds: Floats
-    "(flows,) time of the whole resource that each flow takes."
+    "(flows,) time of the whole resource that each flow takes; flows that no task waits for left out."
     head: Floats
     "(flows,) least time from the job's arrival to the flow's first byte, in seconds."
     tail: Floats
@@ -61,9 +61,7 @@ def critical(plan: JobPlan, fabric: Fabric) -> Critical:
     head, tail = _heads_and_tails(plan, seconds, loads)
     least = float(np.max(head + seconds + tail, initial=0.0))
     demands = {
-        resource: Demand(
-            np.tile(times, plan.job.iterations), head[:, nodes].ravel(), tail[:, nodes].ravel()
-        )
+        resource: _demand(times, head[:, nodes], tail[:, nodes])
         for resource, (nodes, times) in zip(users, loads, strict=True)
     }
     for demand in demands.values():
@@ -72,8 +70,15 @@ def critical(plan: JobPlan, fabric: Fabric) -> Critical:
     return Critical(least, demands)
 
 
+def _demand(times: Floats, head: Floats, tail: Floats) -> Demand:
+    """(iterations, flows) heads and tails of one resource, without what the job's end needs not."""
+    needed = np.isfinite(tail)
+    return Demand(np.broadcast_to(times, head.shape)[needed], head[needed], tail[needed])
+
+
 def tails_of(plan: JobPlan, fabric: Fabric) -> list[float]:
-    """(flows,) least seconds from a flow's last byte to the end of its job, if it is played once."""
+    """(flows,) least seconds from a flow's last byte to the end of its job, if it is played once;
+    -inf for a flow that no task waits for."""
     once = replace(plan, job=replace(plan.job, iterations=1))
     seconds, loads = _loads(once, fabric, _users(once, fabric))
     tail = _heads_and_tails(once, seconds, loads)[1]
@@ -175,13 +180,16 @@ def _heads_and_tails(plan: JobPlan, seconds: Floats, loads: list[Load]) -> tuple
         for node, workers in enumerate(plan.holds):
             for worker in workers:
                 turn[worker] = max(turn[worker], ends[node])
-    after = np.zeros(len(plan.held))
+    # A job ends with its last task: what no task waits for may come later (without tasks, nothing).
+    ends_it = np.arange(nodes) < plan.tasks if plan.tasks else np.ones(nodes, bool)
+    after = np.full(len(plan.held), -np.inf)
     for k in range(count - 1, -1, -1):
         for node, workers in enumerate(plan.holds):
-            tail[k, node] = max((after[worker] for worker in workers), default=0.0)
+            tail[k, node] = max((after[worker] for worker in workers), default=-np.inf)
+        tail[k, ends_it] = np.maximum(tail[k, ends_it], 0.0)
         _settle(backwards, seconds, loads, tail[k])
         reached = tail[k] + seconds
-        after = np.array([max(reached[starts], default=0.0) for starts in plan.begins])
+        after = np.array([max(reached[starts], default=-np.inf) for starts in plan.begins])
     return head, tail
 
 
@@ -196,7 +204,7 @@ def _settle(dag: _Dag, seconds: Floats, loads: list[Load], earliest: Floats) -> 
             line = np.argsort(earliest[nodes], kind="stable")
             waits = dag.reach[:, nodes[line]]
             left = np.cumsum((waits * times[line])[:, ::-1], axis=1)[:, ::-1]
-            end = np.where(waits > 0, left + earliest[nodes[line]], 0.0)
+            end = np.where(waits > 0, left + earliest[nodes[line]], -np.inf)
             raised = np.maximum(raised, end.max(axis=1))
         if np.all(raised <= earliest * (1 + 1e-12)):
             return

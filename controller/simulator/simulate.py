@@ -60,13 +60,17 @@ def play(
 
 
 def plans_of(workload: Workload, fabric: Fabric, iterations: int | None = None) -> list[JobPlan]:
-    """The workload's jobs compiled for a fabric. Raises `BadInput`."""
+    """The workload's jobs compiled for a fabric. Raises `BadInput`, also for a job two of whose
+    hosts have no path between them, whenever it would send."""
     require_valid(workload)
     plans = []
     for placed in workload.jobs:
         if iterations is not None:
             placed = replace(placed, job=replace(placed.job, iterations=iterations))
-        plans.append(compile_job(placed, fabric, size_scale=scale_of(placed.job, fabric)))
+        plan = compile_job(placed, fabric, size_scale=scale_of(placed.job, fabric))
+        for src, dst in sorted({*zip(plan.src, plan.dst, strict=True)}):
+            fabric.paths(src, dst)  # raises where there is none
+        plans.append(plan)
     return plans
 
 
