@@ -37,3 +37,10 @@ def test_random_messages_break_neither_server_nor_data_plane() -> None:
     done = sanitized("tests.switch.message_fuzz", "1500", "9")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1500 messages" in done.stdout
+
+
+@pytest.mark.usefixtures("sanitizer")
+def test_damaged_frames_cause_neither_a_report_nor_a_leak() -> None:
+    done = sanitized("tests.switch.flood", "200000", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "200000 frames" in done.stdout
