@@ -65,6 +65,9 @@ bench: bench-switch bench-scheduling bench-profiles
 bench-%: setup
 	$(BIN)/python -m bench.$* $(ARGS)
 
+bench-switch: setup
+	$(SUDO) $(BIN)/python -m bench.switch $(ARGS)
+
 ## the gRPC stubs of controller/api/
 proto: setup
 	$(BIN)/pip install --quiet --disable-pip-version-check grpcio-tools==1.85.1 --constraint constraints.txt
