@@ -157,6 +157,16 @@ class PortStatus:
     up: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    """What a program's tables start with."""
+
+    defaults: dict[int, Target | None]
+    """Table -> default action."""
+    entries: list[tuple[int, bytes, int, Target]]
+    """(table, key, priority, target)."""
+
+
 Event = PacketIn | Digest | PortStatus
 
 
@@ -208,7 +218,7 @@ class Dataplane:
                                          -1 if log_fd is None else log_fd)
         self._program: Program | None = None
         self._ids: dict[str, dict[str, int]] = {}
-        self._defaults: dict[int, Target | None] = {}
+        self._filling = _Filling({}, [])
         self._interfaces: dict[int, str] = {}
         self._captured: Any = None
         self._event = ctypes.create_string_buffer(_MAX_EVENT)
@@ -222,12 +232,13 @@ class Dataplane:
 
         Raises UnsupportedProgram (construct and source line) or ValueError (not a BMv2 JSON); the old program stays.
         """
-        program, root, path = self._compile(json)
+        program, filling, path = self._compile(json)
         handle, address = open_program(path)
         old = c_void_p()
         _check(self._lib.sw_load(self._rt, address, handle, byref(old)), "program")
         try:
             self._program = program
+            self._filling = filling
             self._ids = {
                 "table": {t.name: t.id for t in program.tables},
                 "action profile": {p.name: p.id for p in program.profiles},
@@ -237,7 +248,7 @@ class Dataplane:
                 "digest": {d.name: d.id for d in program.digests},
                 "value set": {v.name: v.id for v in program.value_sets},
             }
-            self._fill(program, root)
+            self._fill(self._rt, filling)
         finally:
             self._lib.sw_resume(self._rt)
             close_program(old.value)
@@ -246,34 +257,42 @@ class Dataplane:
         """Generate and compile without swapping in (P4Runtime VERIFY / VERIFY_AND_SAVE). Raises as `load`."""
         return self._compile(json)[0]
 
-    def _compile(self, json: bytes) -> tuple[Program, dict[str, Any], str]:
+    def _compile(self, json: bytes) -> tuple[Program, _Filling, str]:
+        """The program, what its tables start with, and its library; all of it tried out."""
         program, source, root = generate(json)
         try:
-            return program, root, str(program_library(source, "program", self._sanitize))
+            path = str(program_library(source, "program", self._sanitize))
         except CompilerError as error:
             raise UnsupportedProgram(f"{program.name}: its translation does not compile: {error}") from error
+        try:
+            filling = _filling(program, root)
+            self._try_out(path, filling)
+        except (DataplaneError, KeyError, TypeError, OverflowError) as error:
+            raise ValueError(f"{program.name}: an entry or default action is wrong: {error}") from error
+        return program, filling, path
 
-    def _fill(self, program: Program, root: dict[str, Any]) -> None:
-        """Default actions and const entries from the JSON."""
-        self._defaults = {}
-        sources = [t for pipeline in root["pipelines"] for t in pipeline["tables"]]
-        for table, source in zip(program.tables, sources, strict=True):
-            entry = source.get("default_entry")
-            default = None
-            if entry is not None and table.profile is None:
-                default = Target(TargetKind.ACTION, entry["action_id"], default_params(program, entry))
-            self._defaults[table.id] = default
-            self._write_default(table.id, default)
-            for entry in source.get("entries") or []:
-                action = entry["action_entry"]
-                target = Target(TargetKind.ACTION, action["action_id"], default_params(program, action))
-                key = b"".join(_json_key(part, field.bits) for part, field in
-                               zip(entry["match_key"], table.key, strict=True))
-                self.insert(table.id, key, MAX_PRIORITY - entry.get("priority", 0), target)
+    def _try_out(self, path: str, filling: _Filling) -> None:
+        """Loads a program on a switch of its own, so that `load` cannot fail half-way."""
+        scratch = self._lib.sw_new(self.queues, -1, 511, -1)
+        handle, address = open_program(path)
+        try:
+            _check(self._lib.sw_load(scratch, address, handle, byref(c_void_p())), "program")
+            self._lib.sw_resume(scratch)
+            self._fill(scratch, filling)
+        finally:
+            self._lib.sw_free(scratch)
+            close_program(handle)
 
-    def _write_default(self, table: int, target: Target | None) -> None:
+    def _fill(self, rt: Any, filling: _Filling) -> None:
+        for table, target in filling.defaults.items():
+            self._write_default(rt, table, target)
+        for table, key, priority, target in filling.entries:
+            _check(self._lib.sw_insert(rt, table, key, len(key), priority, target.kind, target.id, target.params,
+                                       len(target.params)), f"entry {key.hex()} of table {table}")
+
+    def _write_default(self, rt: Any, table: int, target: Target | None) -> None:
         kind, number, params = (-1, 0, b"") if target is None else (int(target.kind), target.id, target.params)
-        _check(self._lib.sw_set_default(self._rt, table, kind, number, params, len(params)),
+        _check(self._lib.sw_set_default(rt, table, kind, number, params, len(params)),
                f"default action of table {self._table_name(table)}")
 
     def _table_name(self, table: int) -> str:
@@ -435,7 +454,7 @@ class Dataplane:
 
     def set_default(self, table: int, target: Target | None) -> None:
         """Set the default action; None restores the program's own. Raises InvalidArgument (const default)."""
-        self._write_default(table, self._defaults[table] if target is None else target)
+        self._write_default(self._rt, table, self._filling.defaults[table] if target is None else target)
 
     def default(self, table: int) -> Target | None:
         """The default action now in force, None if the table has none."""
@@ -691,6 +710,27 @@ class Dataplane:
             frames.append((number, ctypes.string_at(ctypes.addressof(out) + at + 8, size)))
             at += 8 + size
         return frames
+
+
+def _filling(program: Program, root: dict[str, Any]) -> _Filling:
+    """Default actions and entries of a JSON."""
+    filling = _Filling({}, [])
+    sources = [t for pipeline in root["pipelines"] for t in pipeline["tables"]]
+    for table, source in zip(program.tables, sources, strict=True):
+        default = source.get("default_entry")
+        filling.defaults[table.id] = None
+        if default is not None and table.profile is None:
+            filling.defaults[table.id] = _action(program, default)
+        for entry in source.get("entries") or []:
+            key = b"".join(_json_key(part, field.bits)
+                           for part, field in zip(entry["match_key"], table.key, strict=True))
+            priority = MAX_PRIORITY - entry.get("priority", 0)
+            filling.entries.append((table.id, key, priority, _action(program, entry["action_entry"])))
+    return filling
+
+
+def _action(program: Program, entry: dict[str, Any]) -> Target:
+    return Target(TargetKind.ACTION, entry["action_id"], default_params(program, entry))
 
 
 def _pairs(replicas: Sequence[tuple[int, int]]) -> bytes:

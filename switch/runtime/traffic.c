@@ -1,7 +1,7 @@
 /* The traffic manager BMv2 does not have: per port a shaper in bits per second over strict-priority queues.
  *
  * The shaper keeps the time at which the wire is free (`next_send`), not a bucket. A port that falls behind because
- * the thread woke late catches up, up to 20 ms; a port that was idle starts at now and earns no burst. So the average
+ * the thread woke late (a busy machine, a CPU quota) catches up, up to 200 ms; a port that was idle starts at now and earns no burst. So the average
  * is exact at any rate the timers can follow, and a flow that starts does not see a faster link than there is. Once
  * awake it sends what is due within the next 60 us too: above 200 Mbit/s that halves the wake-ups, and changes no rate.
  *
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { CATCH_UP_NS = 20000000, AHEAD_NS = 60000 };
+enum { CATCH_UP_NS = 200000000, AHEAD_NS = 60000 };
 
 struct port *port_get(struct runtime *rt, unsigned number) {
     if (number >= MAX_PORTS) return NULL;

@@ -268,3 +268,12 @@ def test_writes_from_another_thread_never_disturb_lookups(switch: Dataplane) -> 
     finally:
         stop.set()
         thread.join()
+
+
+def test_wrong_entries_in_a_program_leave_the_old_one_running(switch: Dataplane) -> None:
+    entry = {"match_key": [{"match_type": "exact", "key": "0x00000001"}],
+             "action_entry": {"action_id": 2, "action_data": ["0x5"]}, "priority": 1}
+    switch.load(program(("a", "exact"), entries=[entry]))
+    with pytest.raises(ValueError, match="exists already"):
+        switch.load(program(("a", "exact"), entries=[entry, entry]))
+    assert out(switch, 1) == 5
