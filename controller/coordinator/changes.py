@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from controller.coordinator.tracker import LiveFlow
 from controller.model.fabric import Path
@@ -30,15 +30,17 @@ class Wanted:
 
 @dataclass(slots=True)
 class Changes:
-    """Four steps, in this order; each holds only differences from what is in force."""
+    """Five steps, in this order; each holds only differences from what is in force."""
 
     first: list[Wanted] = field(default_factory=list)
     "Hosts: holds, lower paces, and what needs no rule."
     rules_before: list[FlowRule] = field(default_factory=list)
-    "Switches: new rules, other classes or paths, higher meters."
+    "Switches: what a host waits for: new rules, other paths, higher meters."
     then: list[Wanted] = field(default_factory=list)
     "Hosts: grants and higher paces that had to wait for the rules."
-    rules_after: list[FlowRule] = field(default_factory=list)
+    classes: list[FlowRule] = field(default_factory=list)
+    "Switches: other classes, for which no host waits."
+    lower_meters: list[FlowRule] = field(default_factory=list)
     "Switches: lower meters."
 
 
@@ -51,36 +53,34 @@ def order_changes(wanted: Sequence[Wanted], in_force: Mapping[FlowKey, FlowRule]
     changes = Changes()
     for want in wanted:
         wants_rule = want.pace > 0 and not want.flow.refused
-        needs_rule = wants_rule and _rule_step(want, in_force, changes)
+        must_wait = wants_rule and _add_rule(want, in_force, changes)
         if not _repeats(want):
             lowers = want.flow.setting is not None and want.pace < want.flow.setting[1]
-            (changes.then if needs_rule and not lowers else changes.first).append(want)
+            (changes.then if must_wait and not lowers else changes.first).append(want)
     return changes
 
 
-def _rule_step(want: Wanted, in_force: Mapping[FlowKey, FlowRule], changes: Changes) -> bool:
-    """Queues the rule a flow lacks; returns whether the host must wait for it."""
-    key = want.flow.key
-    if key is None:
+def _add_rule(want: Wanted, in_force: Mapping[FlowKey, FlowRule], changes: Changes) -> bool:
+    """Queues what a flow's rule lacks; returns whether its host must wait for it."""
+    if want.flow.key is None:
         return False
     rule = FlowRule(
-        key=key,
+        key=want.flow.key,
         src_host=want.flow.src_host,
         dst_host=want.flow.dst_host,
         class_=want.class_,
         path=want.path,
         meter_rate=None if math.isinf(want.pace) else want.pace,
     )
-    old = in_force.get(key)
-    if old is not None and (old.class_, old.path) == (rule.class_, rule.path):
-        before, after = _meter(old), _meter(rule)
-        if _close(before, after):
-            return False
-        if after < before:
-            changes.rules_after.append(rule)
-            return False
-    changes.rules_before.append(rule)
-    return True
+    old = in_force.get(rule.key)
+    if old is None or old.path != rule.path or _above(_meter(rule), _meter(old)):
+        changes.rules_before.append(rule)
+        return True
+    if old.class_ != rule.class_:
+        changes.classes.append(replace(rule, meter_rate=old.meter_rate))
+    if _above(_meter(old), _meter(rule)):
+        changes.lower_meters.append(rule)
+    return False
 
 
 def _repeats(want: Wanted) -> bool:
@@ -94,6 +94,10 @@ def _repeats(want: Wanted) -> bool:
 
 def _meter(rule: FlowRule) -> float:
     return math.inf if rule.meter_rate is None else rule.meter_rate
+
+
+def _above(a: float, b: float) -> bool:
+    return a > b and not _close(a, b)
 
 
 def _close(a: float, b: float) -> bool:

@@ -133,10 +133,11 @@ class DecisionLoop:
         self._tell_hosts(raises, free_at)
         await self._set_rules(changes.rules_before)
         self._tell_hosts(changes.then, free_at)
+        await self._set_rules(changes.classes)
         due = time.monotonic() + METER_SETTLES
         self._too_high = {
             rule.key: (self._too_high.get(rule.key, (due, rule))[0], rule)
-            for rule in changes.rules_after
+            for rule in changes.lower_meters
         }
 
     async def _lower_meters(self) -> None:

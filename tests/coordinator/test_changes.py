@@ -41,7 +41,7 @@ def change(
 
 
 def steps(changes: Changes) -> list[str]:
-    names = ["first", "rules_before", "then", "rules_after"]
+    names = ["first", "rules_before", "then", "classes", "lower_meters"]
     return [name for name in names if getattr(changes, name)]
 
 
@@ -61,12 +61,19 @@ def test_the_meter_is_raised_before_the_host() -> None:
 
 def test_the_host_is_lowered_before_the_meter() -> None:
     changes = change((7, 2e7), rule(7, 2e7), 7, 1e7)
-    assert steps(changes) == ["first", "rules_after"]
-    assert changes.rules_after == [rule(7, 1e7)]
+    assert steps(changes) == ["first", "lower_meters"]
+    assert changes.lower_meters == [rule(7, 1e7)]
 
 
 def test_another_class_at_a_lower_pace_slows_the_host_at_once() -> None:
-    assert steps(change((7, 2e7), rule(7, 2e7), 5, 1e7)) == ["first", "rules_before"]
+    changes = change((7, 2e7), rule(7, 2e7), 5, 1e7)
+    assert steps(changes) == ["first", "classes", "lower_meters"]
+    assert changes.classes == [rule(5, 2e7)]  # the meter stays until the host is slower
+    assert changes.lower_meters == [rule(5, 1e7)]
+
+
+def test_nobody_waits_for_another_class_alone() -> None:
+    assert steps(change((5, 1e7), rule(5, 2e7), 7, 2e7)) == ["first", "classes"]
 
 
 def test_a_hold_leaves_the_rule_alone() -> None:
