@@ -69,8 +69,10 @@ class Agent:
                 "start `echelon controller` first"
             ) from None
         except grpc.aio.AioRpcError as error:
+            gone = error.code() == grpc.StatusCode.UNAVAILABLE
             raise WorkFailed(
-                f"host agent {self._host}: coordinator at {self._coordinator}: {error.details()}"
+                f"host agent {self._host}: coordinator at {self._coordinator}: "
+                + ("it is gone, so this agent ends" if gone else str(error.details()))
             ) from None
 
     def _handle(self, message: api.ToHost, receiver: Receiver) -> None:
