@@ -190,6 +190,8 @@ class Expressions:
             if source and source[1].wide and source[1].bits == field.bits and not source[1].varbit:
                 return f"memmove({header.at(field)}, {source[0].at(source[1])}, {field.bytes});"
             return f"big_store({header.at(field)}, {field.bits}, {self.modular(node, field.bits, scope)});"
+        if source and not source[1].wide and not source[1].signed and source[1].bits <= field.bits:
+            return f"{header.at(field)} = {source[0].at(source[1])};"
         low, high = self.bounds(node, scope)
         if low >= 0 and high < 1 << field.bits:
             return f"{header.at(field)} = ({field.c_type})({self.exact(node, scope)});"

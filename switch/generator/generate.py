@@ -97,7 +97,7 @@ class _Generator:
             "/* -- actions ----------------------------------------------------------------------------------- */",
             *(self.actions.function(a) for a in self.root["actions"]),
             "/* -- tables ------------------------------------------------------------------------------------ */",
-            *(self.tables.function(t) for t in self.table_sources),
+            *(self.tables.function(t) for t in self.table_sources if not self.tables.is_call(t)),
             "/* -- controls ---------------------------------------------------------------------------------- */",
             self.tables.pipeline("ingress", pipelines.get("ingress")),
             self.tables.pipeline("egress", pipelines.get("egress")),

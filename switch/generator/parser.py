@@ -77,6 +77,8 @@ class Parser:
         target, value = parameters[0]["type"], parameters[0]["value"]
         before: list[str] = []
         after: list[str] = []
+        if isinstance(value, dict):
+            raise unsupported(f"extract to a header found at run time, in state {state['name']},", op)
         if target == "regular":
             header = self.layout.headers[value]
         elif target in ("stack", "union_stack"):
@@ -161,6 +163,8 @@ class Parser:
             else:
                 condition = self._case(transition, sizes)
             lines.append(f"if ({condition}) goto {self._label(transition['next_state'])};")
+        if not lines:
+            return [f"goto {self._label(default)};"]
         return ["{", *("    " + line for line in [*lines, f"goto {self._label(default)};"]), "}"]
 
     def _key(self, key: list[Node]) -> tuple[list[str], list[int]]:

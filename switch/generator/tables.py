@@ -37,11 +37,6 @@ class Tables:
         lines = [f"/* {comment(table.name)}, {comment(table.source)} */",
                  f"static int32_t {self.name(table)}(struct packet *p, bool *hit) {{",
                  "    struct phv *H = (struct phv *)p->phv; struct state *S = p->sw->state; (void)H; (void)S;"]
-        fixed = self._fixed_action(table, source)
-        if fixed is not None:
-            action, params = fixed
-            call = f"    {self.actions.function_name(self.by_id[action])}(p, (const uint8_t *)\"{params}\");"
-            return "\n".join([*lines, "    *hit = false;", call, f"    return {action};", "}"])
         lines += [f"    {line}" for line in self._lookup(table, source)]
         lines.append("    switch (t->action) {")
         for action in table.actions:
@@ -52,12 +47,20 @@ class Tables:
     def name(table: Table) -> str:
         return f"apply_{table.id}_{c_name(table.name)}"
 
-    def _fixed_action(self, table: Table, source: dict[str, Any]) -> tuple[int, str] | None:
-        """A table that p4c made of a bare call: no key, and a default action nobody may change."""
+    def is_call(self, source: dict[str, Any]) -> bool:
+        """A table that p4c made of a bare call: no key, and a default action nobody may change. It needs no lookup."""
+        table = self.tables[source["name"]]
         default = source.get("default_entry")
-        if table.key or table.profile is not None or not default or not default.get("action_entry_const"):
-            return None
-        return default["action_id"], "".join(f"\\x{b:02x}" for b in default_params(self.program, default))
+        return not table.key and table.profile is None and bool(default and default.get("action_entry_const"))
+
+    def _call_node(self, table: Table, source: dict[str, Any]) -> list[str]:
+        default = source["default_entry"]
+        action = self.by_id[default["action_id"]]
+        params = "".join(f"\\x{b:02x}" for b in default_params(self.program, default))
+        following = source["next_tables"]
+        target = following["__MISS__"] if "__MISS__" in following else following.get(action["name"])
+        return [f"{self._label(table.name)}:",
+                f'    {self.actions.function_name(action)}(p, (const uint8_t *)"{params}");', *self._leave(target)]
 
     def _lookup(self, table: Table, source: dict[str, Any]) -> list[str]:
         words = (sum((f.bits + 7) // 8 for f in table.key) + 7) // 8
@@ -116,7 +119,7 @@ class Tables:
             for call in pipeline.get("action_calls", []):
                 function = self.actions.function_name(self.by_id[call["action_id"]])
                 lines += [f"{self._label(call['name'])}:", f"    {function}(p, NULL);",
-                          f"    {self._leave(call.get('next_node'))}"]
+                          *self._leave(call.get("next_node"))]
         return "\n".join([*lines, "done:;", "}"])
 
     def _label(self, name: str) -> str:
@@ -125,12 +128,14 @@ class Tables:
     def _goto(self, name: str | None) -> str:
         return f"goto {self._label(name)};" if name else "goto done;"
 
-    def _leave(self, name: str | None) -> str:
+    def _leave(self, name: str | None) -> list[str]:
         """To the next node, unless an action said `exit`."""
-        return f"if (p->exit) goto done; {self._goto(name)}" if name else "goto done;"
+        return ["    if (p->exit) goto done;", f"    {self._goto(name)}"] if name else ["    goto done;"]
 
     def _table_node(self, source: dict[str, Any]) -> list[str]:
         table = self.tables[source["name"]]
+        if self.is_call(source):
+            return self._call_node(table, source)
         lines = [f"{self._label(table.name)}:", f"    action = {self.name(table)}(p, &hit);"]
         following = source["next_tables"]
         miss = source.get("base_default_next")
@@ -141,7 +146,7 @@ class Tables:
         targets = {a: following.get(self.by_id[a]["name"]) for a in table.actions}
         if set(targets.values()) | {miss} == {miss} or (len(set(targets.values())) == 1 and table.profile is None
                                                         and source.get("default_entry")):
-            return [*lines, f"    {self._leave(next(iter(targets.values()), miss))}"]
+            return [*lines, *self._leave(next(iter(targets.values()), miss))]
         lines += ["    if (p->exit) goto done;", "    switch (action) {"]
         lines += [f"    case {a}: {self._goto(n)}" for a, n in targets.items()]
         return [*lines, f"    default: {self._goto(miss)}", "    }"]
