@@ -41,6 +41,7 @@ def drain(connection):
     while connection.recv(1 << 16):
         pass
 listener = socket.create_server(("", {PORT}))
+print("listening", flush=True)
 while True:
     threading.Thread(target=drain, args=(listener.accept()[0],), daemon=True).start()
 """
@@ -114,7 +115,9 @@ async def _measure(network: EmulatedNetwork, link_rate_bps: float) -> Calibratio
     try:
         for host in ("h3", "h5"):
             network.spawn(host, [*_FIRST, sys.executable, "-c", _SINK], f"sink-{host}")
-        await asyncio.sleep(0.3)
+        logs = [network.directory / f"sink-{host}.log" for host in ("h3", "h5")]
+        while not all(log.read_text() for log in logs):
+            await asyncio.sleep(0.05)
         low, high = _rule(network, "h1", "h3", 0, 4000), _rule(network, "h2", "h3", 7, 4000)
         fast = [_rule(network, "h4", "h5", 7, port) for port in (4001, 4002)]
         for error in await driver.set_flows([low, high, *fast]):

@@ -21,6 +21,7 @@ def serve(connection):
     connection.sendall(str(total).encode())
     connection.close()
 listener = socket.create_server(("::", {PORT}), family=socket.AF_INET6, dualstack_ipv6=True)
+print("listening", flush=True)
 while True:
     threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
 """
@@ -49,10 +50,14 @@ print(connection.recv(100).decode())
 """
 
 
-def start_sinks(network: EmulatedNetwork) -> None:
-    """A sink in every host."""
+async def start_sinks(network: EmulatedNetwork) -> None:
+    """A sink in every host; returns when they listen."""
+    logs = []
     for host in network.network.hosts:
+        logs.append(network.directory / f"sink-{host.name}.log")
         network.spawn(host.name, [*FIRST, sys.executable, "-c", SINK], f"sink-{host.name}")
+    while not all(log.read_text() for log in logs):
+        await asyncio.sleep(0.05)
 
 
 async def in_host(network: EmulatedNetwork, host: str, *command: str) -> str:
