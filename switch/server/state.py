@@ -103,7 +103,10 @@ class ForwardingState:
         table = self.tables.get(table_id)
         if table is None:
             return [_no_table(table_id)] * len(entries)
-        return table.insert(entries)
+        try:
+            return table.insert(entries)
+        except DataplaneError as error:  # of the call as a whole
+            return [from_dataplane(error)] * len(entries)
 
     def _writer(self, kind: str | None, update_type: p4r.Update.Type.ValueType) -> _Write:
         if kind is None:

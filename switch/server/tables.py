@@ -103,9 +103,7 @@ class Table:
             else:
                 batch.append((position, entry))
                 fresh.add((entry.key, entry.priority))
-        results = self._dataplane.insert_many(
-            self._id, [(e.key, e.priority, e.target) for _, e in batch]
-        )
+        results = self._insert_all([(e.key, e.priority, e.target) for _, e in batch])
         for (position, entry), result in zip(batch, results, strict=True):
             if isinstance(result, DataplaneError):
                 outcomes[position] = from_dataplane(result)
@@ -246,6 +244,14 @@ class Table:
         entry = Entry(key, priority, self._acquire(message.action))
         self._remember(entry, message)
         return entry
+
+    def _insert_all(self, entries: list[tuple[bytes, int, Target]]) -> list[int | DataplaneError]:
+        if len(entries) != 1:
+            return self._dataplane.insert_many(self._id, entries)
+        try:  # a third of what packing a batch of one costs
+            return [self._dataplane.insert(self._id, *entries[0])]
+        except DataplaneError as error:
+            return [error]
 
     def _modify_action(self, entry: Entry, message: p4r.TableEntry) -> None:
         if not message.HasField("action"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import grpc
@@ -29,7 +30,7 @@ IDS = [
 """Ids that mean something to the test program, so that the fuzzer gets past the look-ups."""
 
 fuzzing = settings(
-    max_examples=60,
+    max_examples=int(os.environ.get("ECHELON_FUZZ_EXAMPLES", "60")),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
