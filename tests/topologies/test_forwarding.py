@@ -15,6 +15,7 @@ from controller.switches import FabricDriver
 from tests.topologies.conftest import MakeNetwork
 from tests.topologies.traffic import PORT, SEND_BYTES, SEND_SECONDS, in_host, start_sinks
 from topologies.emulation import EmulatedNetwork
+from topologies.losses import frame_counts, lost_frames
 
 pytestmark = pytest.mark.mininet
 
@@ -69,6 +70,29 @@ async def test_class_7_gets_the_port_and_class_0_stays_alive(
                 if shares[-1] >= 0.95:
                     break
     assert max(shares) >= 0.95, shares
+
+
+@pytest.mark.parametrize("target", TARGETS)
+async def test_frames_lost_in_a_switch_are_counted(emulate: MakeNetwork, target: str) -> None:
+    with emulate("big-switch:3", target) as network:
+        async with driving(network):
+            await in_host(network, "h1", "ping", "-c1", "-W5", "10.0.0.3")
+            start = frame_counts(network.network)
+            await in_host(network, "h1", "ping", "-c20", "-i0.01", "-W5", "10.0.0.3")
+            calm = frame_counts(network.network)
+            # 400 frames at once from each of two hosts into one port whose queue holds a few dozen
+            blast = f"""
+import socket
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(400):
+    sender.sendto(bytes(1400), ("10.0.0.3", {PORT}))
+"""
+            both = (in_host(network, host, sys.executable, "-c", blast) for host in ("h1", "h2"))
+            await asyncio.gather(*both)
+            await asyncio.sleep(2.0)
+            flooded = frame_counts(network.network)
+    assert lost_frames(start, calm)["s1"] < 10  # hosts announce their multicast groups, nobody listens
+    assert lost_frames(calm, flooded)["s1"] > 50
 
 
 @pytest.mark.parametrize("target", TARGETS)
