@@ -25,9 +25,7 @@ def kinds() -> list[Job]:
     gpt2 = Spec(
         "gpt2xl-dp4", layers_of(model("gpt2-xl"), 8), data=4, micro_batches=16, bucket_bytes=1e9
     )
-    llama = Spec(
-        "llama7b-pp8", layers_of(model("llama-7b"), 16), pipeline=8, micro_batches=16
-    )
+    llama = Spec("llama7b-pp8", layers_of(model("llama-7b"), 16), pipeline=8, micro_batches=16)
     bert = Spec(
         "bert-dp8",
         layers_of(model("bert-large"), 64),

@@ -19,7 +19,11 @@ def big_switch(hosts: int, rate: float) -> Fabric:
 
 
 def leaf_spine(
-    leaves: int, spines: int, hosts_per_leaf: int, rate: float, oversubscription: float | None = None
+    leaves: int,
+    spines: int,
+    hosts_per_leaf: int,
+    rate: float,
+    oversubscription: float | None = None,
 ) -> Fabric:
     """Every leaf switch connected to every spine switch.
 

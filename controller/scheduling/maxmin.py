@@ -21,9 +21,7 @@ def max_min(state: NetworkState, pace: Floats | None = None) -> Floats:
     return priority_max_min(state, np.zeros(state.flows, np.int64), pace)
 
 
-def priority_max_min(
-    state: NetworkState, classes: Ints, pace: Floats | None = None
-) -> Floats:
+def priority_max_min(state: NetworkState, classes: Ints, pace: Floats | None = None) -> Floats:
     """(flows,) bit/s of strict-priority queues: max-min within a class, on what higher ones leave.
 
     `classes` is (flows,), a higher number is served first, whatever the numbers are. `pace` is

@@ -65,10 +65,14 @@ class StateBuilder:
         self._next_tie = itertools.count()
         self._next_group_tie = itertools.count()
 
-    def add_job(self, plan: JobPlan, alone_s: float = 0.0) -> int:
-        """A job arrives: returns its handle. `alone_s` is its iteration time on the idle fabric."""
+    def add_job(
+        self, plan: JobPlan, alone_s: float = 0.0, silent_s: float = 0.0, first_group: int = -1
+    ) -> int:
+        """A job arrives: returns its handle. For the rest see `JobState`; few policies need it."""
         self._plans.append(plan)
-        self._states.append(job_state(plan, self.fabric, alone_s))
+        seen = job_state(plan, self.fabric, alone_s)
+        seen.silent_s, seen.first_group = silent_s, first_group
+        self._states.append(seen)
         if len(self._plans) > len(self._scratch):
             self._scratch = np.full(2 * len(self._scratch), -1, np.int64)
         return len(self._plans) - 1
@@ -231,9 +235,7 @@ class StateBuilder:
             raise ValueError(f"job {job} has been removed")
         return plan
 
-    def _enter_group(
-        self, plan: JobPlan, job: int, index: int, iteration: int, time: float
-    ) -> int:
+    def _enter_group(self, plan: JobPlan, job: int, index: int, iteration: int, time: float) -> int:
         """The EchelonFlow's slot; the first of its flows begins it."""
         key = (job, iteration, index)
         if key not in self._group_of:

@@ -45,9 +45,7 @@ def only_coflows(plan: JobPlan) -> bool:
     )
 
 
-def play_coflows(
-    plans: Sequence[JobPlan], fabric: Fabric, policy: str, recorder: Recorder
-) -> None:
+def play_coflows(plans: Sequence[JobPlan], fabric: Fabric, policy: str, recorder: Recorder) -> None:
     """Play all jobs and tell the recorder. Raises `WorkFailed` as the event loop does."""
     up = {fabric.links[i].src: i for i in range(len(fabric.links))}
     down = {fabric.links[i].dst: i for i in range(len(fabric.links))}
@@ -59,7 +57,9 @@ def play_coflows(
     src = np.array([up[p.src[r]] for p, r in zip(plan_of, rows, strict=True)], np.int64)
     dst = np.array([down[p.dst[r]] for p, r in zip(plan_of, rows, strict=True)], np.int64)
     size = 8.0 * np.array([p.size[r] for p, r in zip(plan_of, rows, strict=True)])
-    first = np.concatenate([np.flatnonzero(np.diff(groups, prepend=-1)), [len(groups)]]).astype(np.int64)
+    first = np.concatenate([np.flatnonzero(np.diff(groups, prepend=-1)), [len(groups)]]).astype(
+        np.int64
+    )
     owner = job_of[first[:-1]]
     capacity = np.array(fabric.capacities())
     if policy == "fair":

@@ -72,9 +72,7 @@ class DagPlayer:
     def _take_turn(self, worker: int, iteration: int) -> list[tuple[int, int]]:
         if iteration not in self._open:
             nodes = len(self.plan.needs)
-            self._open[iteration] = _Iteration(
-                self.plan.needs.copy(), self.plan.held.copy(), nodes
-            )
+            self._open[iteration] = _Iteration(self.plan.needs.copy(), self.plan.held.copy(), nodes)
         needs = self._open[iteration].needs
         ready = []
         for node in self.plan.begins[worker]:

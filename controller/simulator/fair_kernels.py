@@ -38,7 +38,8 @@ def play(
     start = np.zeros(senders * receivers + 1, np.int64)  # where each pair's heap starts
     for f in range(flows):
         start[src[f] * receivers + dst[f] + 1] += 1
-    start = np.cumsum(start)
+    for pair in range(senders * receivers):
+        start[pair + 1] += start[pair]
     heap, level = np.empty(flows, np.int64), np.empty(flows)  # level: `served` at which it ends
     waiting = np.zeros((senders, receivers), np.int64)
     served, rate = np.zeros((senders, receivers)), np.zeros((senders, receivers))

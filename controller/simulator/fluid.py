@@ -131,9 +131,7 @@ class FluidNetwork:
 
     def stuck(self) -> list[int]:
         """Slots of the flows that have no rate."""
-        return [
-            int(s) for part in self._parts.values() for s in part.slots[part.rate <= 0.0]
-        ]
+        return [int(s) for part in self._parts.values() for s in part.slots[part.rate <= 0.0]]
 
     def _touch(self, number: int | np.int64) -> None:
         """The part is no more; its flows wait for `settle`. -1 is no part."""

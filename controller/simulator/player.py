@@ -9,7 +9,7 @@ from controller.model.job import Workload
 from controller.scheduling.echelon_search import Outcome, Player
 from controller.scheduling.policy import Policy
 from controller.scheduling.routing import Routing
-from controller.simulator.simulate import play, plans_of
+from controller.simulator.simulate import plans_of, play
 
 
 def player(

@@ -15,6 +15,7 @@ from controller.scheduling.routing import Routing
 from controller.scheduling.state import StateBuilder
 from controller.simulator import coflows
 from controller.simulator.allocation import allocator
+from controller.simulator.critical import rhythm
 from controller.simulator.dag import DagPlayer
 from controller.simulator.fluid import FluidNetwork, same_instant
 from controller.simulator.result import Recorder, SimulationResult
@@ -95,6 +96,7 @@ class Simulation:
         self.players = [DagPlayer(plan) for plan in plans]
         self.builder = StateBuilder(fabric, routing)
         local = getattr(policy, "local", False)
+        self.rhythmic = getattr(policy, "rhythmic", False)
         self.network = FluidNetwork(fabric, self.builder, allocator(policy, model), local)
         self.arrivals = sorted(range(len(plans)), key=lambda job: (plans[job].arrival, job))
         self.arrivals.reverse()
@@ -133,7 +135,14 @@ class Simulation:
         ready: list[Node] = []
         while self.arrivals and self.plans[self.arrivals[-1]].arrival <= limit:
             job = self.arrivals.pop()
-            self.handles[job] = self.builder.add_job(self.plans[job])
+            plan = self.plans[job]
+            if self.rhythmic:
+                known = rhythm(plan, self.builder.fabric)
+                self.handles[job] = self.builder.add_job(
+                    plan, known.period_s, known.silent_s, known.first_group
+                )
+            else:
+                self.handles[job] = self.builder.add_job(plan)
             ready += [(job, *node) for node in self.players[job].begin()]
         return ready
 

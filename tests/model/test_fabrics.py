@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import networkx as nx
 import pytest
 
@@ -44,7 +46,7 @@ def test_paths_are_all_the_shortest_ones(text: str) -> None:
     for src in fabric.hosts:
         for dst in fabric.hosts:
             expected = {
-                tuple(graph.edges[edge]["index"] for edge in zip(nodes, nodes[1:], strict=False))
+                tuple(graph.edges[edge]["index"] for edge in itertools.pairwise(nodes))
                 for nodes in nx.all_shortest_paths(graph, src, dst)
             }
             found = fabric.paths(src, dst)

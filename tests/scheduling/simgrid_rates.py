@@ -27,7 +27,9 @@ SETTINGS = {
 
 def rates(case: dict) -> list[float]:
     """Bytes per second of each flow."""
-    engine = Engine(["rates", "--log=root.thres:error", *(f"--cfg={k}:{v}" for k, v in SETTINGS.items())])
+    engine = Engine(
+        ["rates", "--log=root.thres:error", *(f"--cfg={k}:{v}" for k, v in SETTINGS.items())]
+    )
     zone = NetZone.create_full_zone("zone")
     links = [zone.create_link(f"l{i}", c).seal() for i, c in enumerate(case["capacity"])]
     ends = []

@@ -58,7 +58,7 @@ def test_no_cut_of_the_ranks_into_runs_costs_less(
             np.array([dict(zip(present, cut, strict=True))[r] for r in decision.rank.tolist()]),
         )
         for cut in itertools.product(range(classes), repeat=len(present))
-        if all(a >= b for a, b in zip(cut, cut[1:], strict=False))
+        if all(a >= b for a, b in itertools.pairwise(cut))
     )
     assert shared_bytes(state, decision, found) <= least + 1e-9
 

@@ -58,7 +58,10 @@ def test_the_fast_path_equals_the_event_loop(seed: int, name: str) -> None:
         trace.append((float(random.integers(0, 6)), flows))
     weights = random.uniform(0.5, 2.0, len(trace)).tolist()
     workload, fabric = workload_of(trace, weights), big_switch(hosts, 8.0)
-    fast, slow = simulate(workload, fabric, policy(name)), by_event_loop(workload, fabric, policy(name))
+    fast, slow = (
+        simulate(workload, fabric, policy(name)),
+        by_event_loop(workload, fabric, policy(name)),
+    )
     for ours, theirs in zip(
         sorted(fast.played.flows, key=lambda f: (f.job, f.flow)),
         sorted(slow.played.flows, key=lambda f: (f.job, f.flow)),
