@@ -9,7 +9,7 @@ import pytest
 from controller.model import PlacedJob, Workload
 from controller.model.fabrics import big_switch
 from controller.scheduling.registry import policy
-from controller.simulator.alone import alone_times
+from controller.simulator.alone import ALONE_POLICIES, alone_times
 from controller.simulator.player import player
 from controller.simulator.simulate import simulate
 from tests.simulator.test_simulate import RATE, coflow_job, pipeline
@@ -28,7 +28,7 @@ def test_many_iterations_are_extrapolated_exactly(size: float) -> None:
     fabric = big_switch(2, RATE)
     played = [
         simulate(workload, fabric, policy(name)).played.jobs[0].completion_s / 40
-        for name in ("echelon", "echelon-edf", "fifo")
+        for name in ALONE_POLICIES
     ]
     assert alone_times(workload, fabric)["A"] == pytest.approx(min(played), rel=1e-9)
 
