@@ -19,6 +19,8 @@ PERIODS = 16
 "The joint period is cut at so many periods of the slowest job."
 ROUNDS = 3
 "How often every job may change its shift."
+GONE = 3.0
+"A job that sends nothing for so many periods has left."
 DRIFT = 0.05
 "A phase that begins late by less than this share of its period is left alone."
 
@@ -44,15 +46,19 @@ class Cassini:
     clusters", NSDI 2024: score = 1 - mean(max(0, sum of demands - C)) / C per link. Here the
     shifts are found for all links at once by coordinate descent instead of link by link over an
     affinity graph, and placement is left out (hosts are given). Complexity: O(rounds * jobs *
-    shifts * links * samples), remembered while the jobs are the same, then max-min. Tie rule: of
+    shifts * links * samples), when a job comes or goes (the one
+    policy that remembers: who was there), then max-min. Tie rule: of
     equal shifts the smallest; jobs by traffic, then by their place in the state.
     """
 
     name = "cassini"
     local = False  # it holds flows that contend with nobody now
+    rhythmic = True  # looks at `alone_s`, `silent_s` and `first_group` of the jobs
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[int, ...], tuple[list[JobState], list[float]]] = {}
+        # A job that computes has no flow in the state: those seen of late are remembered.
+        self._present: dict[int, tuple[JobState, float]] = {}
+        self._shift: dict[int, float] = {}
 
     def decide(self, state: NetworkState) -> Decision:
         """One rank for all; the flows of a phase whose slot has not come are held until it has."""
@@ -72,20 +78,25 @@ class Cassini:
         shift = self._shifts(state)
         for group, job in enumerate(state.group_job.tolist()):
             seen = state.jobs[job]
-            if shift[job] >= 0 and state.group_index[group] == seen.first_group:
-                late = (state.group_reference[group] - shift[job]) % seen.alone_s
+            begin = shift[id(seen)]
+            if begin >= 0 and state.group_index[group] == seen.first_group:
+                late = (state.group_reference[group] - begin) % seen.alone_s
                 if late > DRIFT * seen.alone_s:
                     begins[group] = state.group_reference[group] + seen.alone_s - late
         return begins
 
-    def _shifts(self, state: NetworkState) -> list[float]:
-        # An answer remembered, not a state: the jobs are kept so that their ids stay theirs.
-        key = tuple(map(id, state.jobs))
-        if key not in self._seen:
-            if len(self._seen) > 1000:
-                self._seen.clear()
-            self._seen[key] = state.jobs, shifts(state.jobs, state.capacity)
-        return self._seen[key][1]
+    def _shifts(self, state: NetworkState) -> dict[int, float]:
+        """Shift by id of the job, found anew when a job comes or has been silent for long."""
+        before = set(self._present)
+        for job in state.jobs:
+            self._present[id(job)] = job, state.time
+        for key, (job, seen) in list(self._present.items()):
+            if state.time - seen > GONE * job.alone_s:
+                del self._present[key]
+        if set(self._present) != before:
+            jobs = [job for job, _ in self._present.values()]
+            self._shift = dict(zip(self._present, shifts(jobs, state.capacity), strict=True))
+        return self._shift
 
 
 def shifts(jobs: list[JobState], capacity: Floats) -> list[float]:

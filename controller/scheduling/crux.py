@@ -41,6 +41,7 @@ class Crux:
 
     name = "crux"
     local = True
+    rhythmic = True  # looks at `alone_s`, `silent_s` and `first_group` of the jobs
 
     def __init__(self) -> None:
         self._seen: dict[tuple[int, ...], tuple[list[JobState], Ints]] = {}

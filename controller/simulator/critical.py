@@ -76,6 +76,38 @@ def _demand(times: Floats, head: Floats, tail: Floats) -> Demand:
     return Demand(np.broadcast_to(times, head.shape)[needed], head[needed], tail[needed])
 
 
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How a job repeats on the idle fabric."""
+
+    period_s: float
+    "Seconds from one iteration to the next."
+    silent_s: float
+    "The longest time in a period in which it sends nothing, in seconds."
+    first_group: int
+    "Row of the EchelonFlow that ends that silence; -1: it is never silent, or sends nothing."
+
+
+def rhythm(plan: JobPlan, fabric: Fabric) -> Rhythm:
+    """Period and longest silence, from the least heads of a few iterations."""
+    few = replace(plan, job=replace(plan.job, iterations=4))
+    seconds, loads = _loads(few, fabric, _users(few, fabric))
+    head = _heads_and_tails(few, seconds, loads)[0]
+    period = float(np.median(head[3] - head[2]))
+    sends = [plan.tasks + row for row in range(len(plan.size)) if plan.src[row] != plan.dst[row]]
+    if not sends or period <= 0:
+        return Rhythm(period, 0.0, -1)
+    begin = head[3, sends]
+    order = np.argsort(begin, kind="stable")
+    begin, end = begin[order], np.maximum.accumulate((begin + seconds[sends])[order])
+    gaps = np.append(begin[1:], begin[0] + period) - end
+    longest = int(np.argmax(gaps))
+    first = sends[int(order[(longest + 1) % len(sends)])] - plan.tasks
+    if gaps[longest] <= 0:
+        return Rhythm(period, 0.0, -1)
+    return Rhythm(period, float(gaps[longest]), plan.group[first])
+
+
 def tails_of(plan: JobPlan, fabric: Fabric) -> list[float]:
     """(flows,) least seconds from a flow's last byte to the end of its job, if it is played once;
     -inf for a flow that no task waits for."""
