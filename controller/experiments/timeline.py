@@ -14,6 +14,8 @@ from controller.model.record import FlowRecord, Played, TaskRecord
 COLOURS = ("#3366cc", "#dc7a1e", "#2a9d5c", "#a3449b", "#c8342f", "#6b7785", "#7a5a3a", "#0f8ea3")
 COMPUTE = "#c9ced6"
 LANES = 40
+LANE, GAP, MARGIN = 22, 45, 90
+"Pixels of a lane, between two panels, and around them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,14 @@ def draw(panels: Sequence[Panel], unit_s: float | None, window: tuple[float, flo
     colour = {job: COLOURS[index % len(COLOURS)] for index, job in enumerate(jobs)}
     lanes = [_lanes(panel.played, window) for panel in panels]
     height = [max(len(one), 2) for one in lanes]
+    pixels = MARGIN + sum(GAP + LANE * one for one in height)
     figure = make_subplots(
         rows=len(panels),
         cols=1,
         shared_xaxes=True,
         subplot_titles=[panel.title for panel in panels],
         row_heights=[one / sum(height) for one in height],
-        vertical_spacing=min(0.06, 0.3 / len(panels)),
+        vertical_spacing=GAP / (pixels - MARGIN),
     )
     for row, (panel, names) in enumerate(zip(panels, lanes, strict=True), start=1):
         _draw_panel(figure, row, panel.played, names, colour, unit_s or 1.0, window)
@@ -65,7 +68,7 @@ def draw(panels: Sequence[Panel], unit_s: float | None, window: tuple[float, flo
         barmode="overlay",
         bargap=0.25,
         plot_bgcolor="white",
-        height=90 + sum(60 + 22 * one for one in height),
+        height=pixels,
         margin={"l": 120, "r": 20, "t": 40, "b": 50},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1.0, "xanchor": "right"},
         font={"family": "system-ui, sans-serif", "size": 12},
