@@ -93,8 +93,10 @@ def _positive(path: Path, number: int, key: str, word: str) -> float:
         value = float(word)
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and 0 < value < 1e18):
-        raise ProfileError(str(path), f"{word[:30]!r}: expected a number > 0", number, key)
+    whole = key != "comm_group_size" or (word.isascii() and word.isdigit())
+    if not (math.isfinite(value) and 0 < value < 1e18 and whole):
+        expected = "a number > 0" if key == "msg_size" else "a whole number > 0"
+        raise ProfileError(str(path), f"{word[:30]!r}: expected {expected}", number, key)
     return value
 
 

@@ -113,7 +113,7 @@ def _iteration(trace: RankTrace, options: Options, report: ImportReport) -> _Ite
     if sum(trace.computing(*s) for s, _ in chosen) < _RECORDED * sum(
         s.end - s.start for s, _ in chosen
     ):
-        trace.busy = trace.busy[:0]
+        trace.forget_computing()
         report.assumed.append(
             f"{trace.file} records no computing: gradients are reduced while the rank goes on"
         )

@@ -17,7 +17,7 @@ from controller.profiles.importers.head import Head
 from controller.profiles.importers.report import Imported, ImportReport, Options
 
 NAME = "NCCL log"
-_RING = re.compile(r"NCCL INFO Channel (\d{1,4})/(\d{1,4}) *: +((?:\d{1,6} *)+)$")
+_RING = re.compile(r"NCCL INFO Channel (\d{1,4})/(\d{1,4}) *: +(\d[\d ]*)$")
 _COMM = re.compile(r"NCCL INFO comm (\S+).*? rank (\d{1,6}) nranks (\d{1,6})")
 _CALL = re.compile(
     r"NCCL INFO (\w+): opCount (\w+) .*?count (\d{1,18}) datatype (\d{1,2}).*?comm (\S+)"
@@ -115,7 +115,7 @@ class _Log:
                 if line.startswith("{"):
                     self._json(number, line)
                 elif found := _RING.search(line):
-                    self._ring(number, [int(word) for word in found[3].split()])
+                    self._ring(number, [int(word[:9]) for word in found[3].split()])
                 elif found := _COMM.search(line):
                     self.ranks = max(self.ranks, int(found[3]))
                 elif found := _CALL.search(line):
