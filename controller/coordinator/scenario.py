@@ -33,6 +33,9 @@ ACK_CLASS = 7
 "Class of acknowledgements, under every policy alike: they must not wait behind data."
 PROGRESS_INTERVAL = 0.05
 "Seconds between reports of what was acknowledged: at 40 Mbit/s, 250 KB."
+KEPT_PACE = 0.9
+"Part of its pace below which a flow was slowed down by something else than its policy."
+_LONG = 0.5  # seconds: shorter flows are slower for their start alone
 _AGENT_TIMEOUT = 10.0
 _START_DELAY = 0.3
 "Seconds between the word to start and the start, so that it reaches every agent before it."
@@ -246,18 +249,32 @@ class Scenario:
         if self._failure is not None:
             raise WorkFailed(f"scenario {self.name}, policy {self.policy}: {self._failure}")
 
+    def _note_slow(self, flows: list[api.FlowRecord]) -> None:
+        """Whoever reads the result must know when it measures this machine and not the policy."""
+        long = [flow for flow in flows if flow.pace_ratio > 0 and flow.finish - flow.start > _LONG]
+        slow = [flow for flow in long if flow.pace_ratio < KEPT_PACE]
+        if slow:
+            worst = min(slow, key=lambda flow: flow.pace_ratio)
+            self.note(
+                f"{len(slow)} of {len(long)} paced flows of more than {_LONG:g} s got less than "
+                f"{KEPT_PACE:.0%} of their pace (worst: {worst.id.job}/{worst.id.flow}, "
+                f"{worst.pace_ratio:.0%}): the machine or the network is overloaded"
+            )
+
     def _what_is_left(self) -> str:
         return f"{self._journal.left} tasks and flows were not done"
 
     def _result(
         self, coordinator: Coordinator, finished: float, before: object, after: object
     ) -> api.ScenarioResult:
+        flows = self._journal.flows(coordinator.factor)
+        self._note_slow(flows)
         return api.ScenarioResult(
             name=self.name,
             policy=self.policy,
             started=self._journal.start,
             finished=finished,
-            flows=self._journal.flows(coordinator.factor),
+            flows=flows,
             tasks=self._journal.tasks(),
             notes=self._notes,
             counters_before_json=_json(before),

@@ -51,8 +51,11 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CoordinatorClie
 
 
 def play(client: CoordinatorClient, policy: str) -> tuple[LiveResult, float]:
-    """The result, and the completion in units."""
-    result = client.play("figure2", figure2(UNIT, RATE).workload, policy, timeout=30.0)
+    """The result, and the completion in units; again where this machine was too busy to tell."""
+    for _ in range(3):
+        result = client.play("figure2", figure2(UNIT, RATE).workload, policy, timeout=60.0)
+        if not any("overloaded" in note for note in result.raw.notes):
+            break
     return result, result.played.jobs[0].completion_s / UNIT
 
 

@@ -24,7 +24,7 @@ async def test_every_task_and_flow_is_played_and_recorded(tmp_path: Path, policy
         assert flow.ready <= flow.start <= flow.finish
         assert flow.bytes == 2e6
     assert result.raw.flows[0].bytes == round(2e6 * 1448 / 1514)
-    assert not result.raw.notes
+    assert not [note for note in result.raw.notes if "overloaded" not in note]
     assert {flow.congestion_control for flow in result.raw.flows} == {"cubic"}
 
 
@@ -206,3 +206,14 @@ async def test_without_agents_a_scenario_names_the_hosts_that_lack_one(
     async with live(tmp_path, agents=False) as system:
         with pytest.raises(grpc.aio.AioRpcError, match="h1, h2"):
             await system.play(placed(pipeline(), "h1", "h2"), "fifo")
+
+
+async def test_flows_slower_than_their_pace_are_not_passed_over_in_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.coordinator.scenario.KEPT_PACE", 2.0)
+    monkeypatch.setattr("controller.coordinator.scenario._LONG", 0.0)
+    async with live(tmp_path) as system:
+        result, _ = await system.play(placed(pipeline(), "h1", "h2"), "fifo")
+    (note,) = result.raw.notes
+    assert "3 of 3 paced flows" in note and "overloaded" in note
