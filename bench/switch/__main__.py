@@ -2,7 +2,8 @@
 
     python -m bench.switch [--part forwarding|shaping|writes ...] [--seconds S] [--repeats N]
 
-Needs root, a C compiler and ethtool; BMv2's figures appear where simple_switch_grpc is on PATH.
+Needs root, a C compiler and ethtool. Runs with real-time priority: the machine does little else meanwhile.
+BMv2's figures appear where simple_switch_grpc is on PATH.
 Prints a table and writes results/bench/switch.json.
 """
 
@@ -31,6 +32,8 @@ def main() -> int:
         print("bench.switch needs root: it makes network interfaces", file=sys.stderr)
         return 2
     own_namespace()
+    # Inherited by all that is started: what else this machine does shall not be measured.
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     measures = {
         "forwarding": lambda: forwarding.measure(asked.seconds, asked.repeats, asked.frames),
         "shaping": lambda: shaping.measure(asked.seconds, asked.repeats),

@@ -66,13 +66,27 @@ def flat_out(forwarder: Forwarder, octets: int, seconds: float) -> Throughput:
     return Throughput(frames / took, used / frames * 1e9, sent / took)
 
 
-def best_of(kind: str, octets: int, repeats: int, seconds: float) -> list[Throughput]:
-    forwarder = TARGETS[kind]()
-    try:
-        flat_out(forwarder, octets, 0.3)
-        return [flat_out(forwarder, octets, seconds) for _ in range(repeats)]
-    finally:
-        forwarder.close()
+def side_by_side(
+    kinds: list[str], octets: int, repeats: int, seconds: float
+) -> dict[str, Throughput]:
+    """The best frame rate and the median CPU time of each kind, in turn: what disturbs one disturbs all."""
+    runs: dict[str, list[Throughput]] = {kind: [] for kind in kinds}
+    for _ in range(repeats):
+        for kind in kinds:
+            forwarder = TARGETS[kind]()
+            try:
+                flat_out(forwarder, octets, 0.3)
+                runs[kind].append(flat_out(forwarder, octets, seconds))
+            finally:
+                forwarder.close()
+    return {
+        kind: Throughput(
+            max(t.frames_per_s for t in measured),
+            statistics.median(t.cpu_ns for t in measured),
+            max(t.offered_per_s for t in measured),
+        )
+        for kind, measured in runs.items()
+    }
 
 
 def loses(octets: int, rate: float, frames: int) -> float:
@@ -84,7 +98,7 @@ def loses(octets: int, rate: float, frames: int) -> float:
     return max(0, sent - (settled("out0") - before)) / sent
 
 
-def no_loss_rate(kind: str, octets: int, highest: float, frames: int) -> float:
+def no_loss_rate(kind: str, octets: int, start: float, frames: int) -> float:
     """The highest rate, to 3 %, that loses at most 10 of 10^6 in one of three attempts.
 
     The search plays a second at each rate; what it finds must then hold for `frames` frames or 10 s.
@@ -95,9 +109,12 @@ def no_loss_rate(kind: str, octets: int, highest: float, frames: int) -> float:
         return any(loses(octets, rate, int(count)) <= ALLOWED_LOSS for _ in range(3))
 
     try:
-        low, high = highest / 8, highest
+        low = start
+        while holds(low, low):
+            low *= 2
         while not holds(low, low):
-            low, high = low / 2, low
+            low /= 2
+        high = low * 2
         while high / low > 1.03:
             middle = (low * high) ** 0.5
             low, high = (middle, high) if holds(middle, middle) else (low, middle)
@@ -150,23 +167,20 @@ def measure(seconds: float, repeats: int, frames: int) -> Iterator[Row]:
     add_veth("out0", "sw2")
     kinds = ["ours", "bare"] + (["bmv2"] if Bmv2.installed() else [])
     try:
-        fastest: dict[str, float] = {}
-        for octets in (64, 1400):
-            runs: dict[str, list[Throughput]] = {kind: [] for kind in kinds}
-            for _ in range(repeats):  # side by side: what disturbs one disturbs the other
-                for kind in kinds:
-                    runs[kind] += best_of(kind, octets, 1, seconds)
-            fps = {kind: max(t.frames_per_s for t in runs[kind]) for kind in kinds}
-            cpu = {kind: statistics.median(t.cpu_ns for t in runs[kind]) for kind in kinds}
-            fastest = fastest or fps
-            yield at_least(
-                f"forwarding, {octets} B", fps["ours"], fps["bare"], Bare.name, "frames/s", 0.9
-            )
-            yield at_least(
-                f"forwarding, {octets} B", fps["ours"], fps.get("bmv2"), Bmv2.name, "frames/s", 6
-            )
-            yield at_most(f"CPU a frame, {octets} B", cpu["ours"], cpu["bare"], Bare.name, "ns", 2)
-        rates = {k: no_loss_rate(k, 64, fastest[k] * 1.1, frames) for k in kinds if k != "bare"}
+        flat = {octets: side_by_side(kinds, octets, repeats, seconds) for octets in (64, 1400)}
+        rates = {
+            k: no_loss_rate(k, 64, flat[64][k].frames_per_s, frames)
+            for k in kinds
+            if k != "bare"
+        }
+        for octets, best in flat.items():
+            ours, bare = best["ours"], best["bare"]
+            what = f"forwarding, {octets} B"
+            yield at_least(what, ours.frames_per_s, bare.frames_per_s, Bare.name, "frames/s", 0.9)
+            # Overloaded BMv2 spends itself on frames that it then drops.
+            theirs = max(best["bmv2"].frames_per_s, rates["bmv2"]) if "bmv2" in best else None
+            yield at_least(what, ours.frames_per_s, theirs, Bmv2.name, "frames/s", 6)
+            yield at_most(f"CPU a frame, {octets} B", ours.cpu_ns, bare.cpu_ns, Bare.name, "ns", 2)
         yield at_least(
             "no-loss rate, 64 B", rates["ours"], rates.get("bmv2"), Bmv2.name, "frames/s", 5
         )

@@ -105,7 +105,8 @@ def generate(
 ) -> tuple[int, float]:
     """Send; (frames sent, seconds it took). `rate` in frames/s, 0 is flat out."""
     sent, took = run(
-        "taskset", "-c", "1" if (os.cpu_count() or 1) > 1 else "0",
+        # Above what it measures, so that what it sends is what was asked.
+        "chrt", "-r", "2", "taskset", "-c", "1" if (os.cpu_count() or 1) > 1 else "0",
         compiled("generate"), interface, "02:00:00:00:00:02",
         *map(str, (octets, flows, seconds, rate)),
     ).split()  # fmt: skip

@@ -80,17 +80,13 @@ class P4Switch:
 
     name = ""
 
-    def __init__(
-        self, *options: str, interfaces: dict[int, str] | None = None, no_p4: bool = False
-    ) -> None:
+    def __init__(self, *options: str) -> None:
         self.address = f"127.0.0.1:{free_port()}"
-        interfaces = interfaces or {1: "sw1", 2: "sw2"}
-        ports = [x for p, i in interfaces.items() for x in ("-i", f"{p}@{i}")]
+        ports = ["-i", "1@sw1", "-i", "2@sw2"]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the switch runs
         begun = time.monotonic()
         self.process = subprocess.Popen(
-            on_first_core([*self.program(), "--device-id", str(DEVICE), *ports, *options])
-            + (["--no-p4"] if no_p4 else [str(JSON)])
+            [*self.program(), "--device-id", str(DEVICE), *ports, *options, str(JSON)]
             + ["--", "--grpc-server-addr", self.address, "--cpu-port", "510"]
             + ["--priority-queues", "8"],
             stdout=self._log,
@@ -126,7 +122,7 @@ class Embedded(P4Switch):
     name = "embedded switch"
 
     def program(self) -> list[str]:
-        return [sys.executable, "-m", "switch"]
+        return on_first_core([sys.executable, "-m", "switch"])
 
 
 class Bmv2(P4Switch):
@@ -139,4 +135,5 @@ class Bmv2(P4Switch):
         return shutil.which("simple_switch_grpc") is not None
 
     def program(self) -> list[str]:
-        return ["simple_switch_grpc", "--thrift-port", str(free_port())]
+        # On both cores: its threads are several. Without a log it still formats every message, unless told.
+        return ["simple_switch_grpc", "--log-level", "off", "--thrift-port", str(free_port())]
