@@ -75,7 +75,7 @@ class Digests:
     # -- configuration ------------------------------------------------------------------------------------------
 
     def insert(self, message: p4r.DigestEntry) -> None:
-        """Start to report a digest. Raises ALREADY_EXISTS, INVALID_ARGUMENT."""
+        """Start to report a digest. Raises ALREADY_EXISTS, NOT_FOUND (as BMv2), INVALID_ARGUMENT."""
         info = self._find(message.digest_id)
         if info.id in self._learning:
             raise RequestError(
@@ -122,11 +122,12 @@ class Digests:
     def acknowledge(self, ack: p4r.DigestListAck) -> None:
         """A client has acted on a list: its samples may be reported again. Raises INVALID_ARGUMENT (no such digest);
         an unknown list has timed out, which is no error."""
-        info = self._find(ack.digest_id)
-        learning = self._learning.get(info.id)
+        if ack.digest_id not in self._infos:
+            raise invalid(f"no digest has id {ack.digest_id:#010x}")
+        learning = self._learning.get(ack.digest_id)
         sent = learning.sent.pop(ack.list_id, None) if learning else None
         if sent is not None:
-            self._dataplane.forget_digests(self._ids[info.id], sent.samples)
+            self._dataplane.forget_digests(self._ids[ack.digest_id], sent.samples)
 
     def tick(self) -> None:
         """Send what has waited long enough, forget what was never acknowledged."""
@@ -173,7 +174,7 @@ class Digests:
 
     def _find(self, key: int) -> DigestInfo:
         if key not in self._infos:
-            raise invalid(f"no digest has id {key:#010x}")
+            raise not_found(f"no digest has id {key:#010x}")
         return self._infos[key]
 
     def _enabled(self, info: DigestInfo) -> _Learning:

@@ -237,11 +237,13 @@ class Table:
         self._check_resources(message)
         key = self._keys.encode(message.match)
         priority = self._priority(message)
+        target = self._acquire(message.action)
         if (key, priority) in self._entries or (key, priority) in fresh:
+            self._release(target)
             raise RequestError(
                 Code.ALREADY_EXISTS, "Match entry exists, use MODIFY if you wish to change action"
             )
-        entry = Entry(key, priority, self._acquire(message.action))
+        entry = Entry(key, priority, target)
         self._remember(entry, message)
         return entry
 

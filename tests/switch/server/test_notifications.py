@@ -123,10 +123,7 @@ class TestDigests:
         assert fails(primary.modify, digest_entry=digest()) == Code.NOT_FOUND
         assert fails(primary.delete, digest_entry=digest()) == Code.NOT_FOUND
         assert fails(primary.read, digest_entry=digest()) == Code.NOT_FOUND
-        assert (
-            fails(primary.insert, digest_entry=p4r.DigestEntry(digest_id=1))
-            == Code.INVALID_ARGUMENT
-        )
+        assert fails(primary.insert, digest_entry=p4r.DigestEntry(digest_id=1)) == Code.NOT_FOUND
         assert fails(primary.insert, digest_entry=digest(max_list_size=-1)) == Code.INVALID_ARGUMENT
         primary.insert(digest_entry=digest())
         assert fails(primary.insert, digest_entry=digest()) == Code.ALREADY_EXISTS
