@@ -197,7 +197,10 @@ class DecisionLoop:
 
     async def _next_event(self, valid_until: float) -> None:
         """Waits for something to decide, then as long as further events may come with it."""
-        patience = None if valid_until == float("inf") else valid_until - time.monotonic()
+        # Never less than the debounce: a policy that wants to be asked at once, again and again,
+        # must not keep the hosts from being heard.
+        left = max(self._debounce, valid_until - time.monotonic())
+        patience = None if valid_until == float("inf") else left
         try:
             await asyncio.wait_for(self._event.wait(), patience)
         except asyncio.TimeoutError:

@@ -122,3 +122,20 @@ async def test_clearing_takes_every_rule_out() -> None:
         assert len(system.enforcer.installed) == 2
         await system.loop.clear()
         assert not system.enforcer.installed
+
+
+async def test_a_policy_that_wants_to_be_asked_at_once_does_not_stop_the_loop() -> None:
+    async with looped("fifo") as system:
+        decide = system.loop._policy.decide
+
+        def impatient(state):  # type: ignore[no-untyped-def]
+            decision = decide(state)
+            decision.valid_until = state.time
+            return decision
+
+        system.loop._policy.decide = impatient  # type: ignore[method-assign]
+        await system.announce("a0", 1000)
+        await asyncio.sleep(0.1)
+        assert system.loop.statistics.decisions > 2
+        await asyncio.wait_for(system.announce("a1", 1001), 5.0)
+        assert system.told[-1][0] == "a1"
