@@ -42,7 +42,7 @@ class FlowRule:
     path: Path
     "Links it takes, source to destination."
     meter_rate: float | None
-    "Wire rate in bit/s at which the edge polices it; None: not policed."
+    "Wire rate in bit/s that its host is told; the edge polices 5 % above it. None: not policed."
 
 
 @dataclass(frozen=True, slots=True)
