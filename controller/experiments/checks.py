@@ -22,6 +22,9 @@ ENOUGH_SHARE = 0.9
 ENOUGH_USE = 0.9
 "Of a port's rate, what two connections must be able to fill."
 
+LATEST_WAKE_UP_S = 0.009
+"What a port's queue bridges: a switch that gets its core later than this drops frames."
+
 ATTEMPTS = 3
 "Another program may have held the machine for a moment."
 
@@ -99,6 +102,11 @@ def _why_not(found: Preflight) -> str:
         return (
             f"too many packets: the run asks for {found.offered_per_s:,.0f} frames/s at its busiest, this machine "
             f"forwards {measured.forwardings_per_s:,.0f} now: use --link-rate {slower} or less, or stop other programs"
+        )
+    if measured.wake_up_s > LATEST_WAKE_UP_S:
+        return (
+            f"this machine is too busy: a process wakes up {measured.wake_up_s * 1e3:.0f} ms late (95th percentile), "
+            f"a port's queue bridges {LATEST_WAKE_UP_S * 1e3:.0f} ms: stop other programs"
         )
     if measured.port_use < ENOUGH_USE:
         return (

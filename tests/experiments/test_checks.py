@@ -24,7 +24,12 @@ def healthy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(**figures: float) -> Callable[[str, float, int], Calibration]:
-    usual = {"forwardings_per_s": 50_000.0, "top_class_share": 0.99, "port_use": 1.0}
+    usual = {
+        "forwardings_per_s": 50_000.0,
+        "top_class_share": 0.99,
+        "port_use": 1.0,
+        "wake_up_s": 0.001,
+    }
     return lambda target, rate, hops: Calibration(target, rate, hops, **(usual | figures))
 
 
@@ -64,6 +69,7 @@ def test_a_run_that_fits_is_admitted_with_the_figures() -> None:
             "priorities do not act: class 7 got 50% of a full 40mbit embedded port",
         ),
         ({"port_use": 0.6}, "a 40mbit port was used to 60% only"),
+        ({"wake_up_s": 0.025}, "too busy: a process wakes up 25 ms late"),
     ],
 )
 def test_a_run_that_would_mean_nothing_is_refused_with_the_figures(
@@ -111,7 +117,7 @@ def test_calibration_measures_real_switches(
     target: str, rate: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ECHELON_INSTANCE", "tcal")
-    found = measure(target, rate, 2)
-    assert found.forwardings_per_s > rate / 8 / 1514
-    assert found.top_class_share > 0.5
-    assert found.port_use > 0.5
+    found = measure(target, rate, 2)  # on a machine that may be busy: real, not good
+    assert found.forwardings_per_s > 100
+    assert 0.1 < found.top_class_share <= 1
+    assert found.port_use > 0.05
