@@ -340,28 +340,29 @@ def _compiling() -> Iterator[None]:
         raise RequestError(Code.INTERNAL, str(error)) from error
 
 
-MAX_RESPONSE_ENTITIES = 512
+MAX_RESPONSE_BYTES = 1 << 20
+"""Of one ReadResponse, about: clients take 4 MB by default."""
 
 
 def _read_all(
     state: ForwardingState, request: p4r.ReadRequest, role: RoleConfig
 ) -> tuple[list[p4r.ReadResponse], list[Outcome]]:
-    responses: list[p4r.ReadResponse] = []
+    responses = [p4r.ReadResponse()]
     outcomes: list[Outcome] = []
-    chunk: list[p4r.Entity] = []
+    size = 0
     for wanted in request.entities:
         try:
             for entity in state.read(wanted):
-                if role.allows(p4info_id(entity)):
-                    chunk.append(entity)
-                if len(chunk) == MAX_RESPONSE_ENTITIES:
-                    responses.append(p4r.ReadResponse(entities=chunk))
-                    chunk = []
+                if not role.allows(p4info_id(entity)):
+                    continue
+                size += entity.ByteSize()
+                if size > MAX_RESPONSE_BYTES and responses[-1].entities:
+                    responses.append(p4r.ReadResponse())
+                    size = entity.ByteSize()
+                responses[-1].entities.append(entity)
             outcomes.append(None)
         except RequestError as error:
             outcomes.append(error)
-    if chunk or not responses:
-        responses.append(p4r.ReadResponse(entities=chunk))
     return responses, outcomes
 
 

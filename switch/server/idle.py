@@ -12,6 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+_SLACK = 1024
+"""Places of entries modified or deleted since that the heap may hold beside as many as it has entries."""
+
 
 class Watched(Protocol):
     """What an entry must have."""
@@ -66,3 +69,6 @@ class IdleTimeouts(Generic[_E]):
     def _schedule(self, entry: _E, due: float) -> None:
         sequence = self._due[entry.handle] = next(self._sequence)
         heapq.heappush(self._heap, (due, sequence, entry))
+        if len(self._heap) > 2 * len(self._due) + _SLACK:
+            self._heap = [e for e in self._heap if self._due.get(e[2].handle) == e[1]]
+            heapq.heapify(self._heap)

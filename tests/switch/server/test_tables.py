@@ -384,14 +384,16 @@ class TestWildcardReads:
         assert caught.value.codes == [Code.OK, Code.INVALID_ARGUMENT]
 
 
-def test_many_entries_come_in_several_messages(primary: Controller) -> None:
-    entries = [insert(exact_entry(n)) for n in range(1000)]
-    primary.write(*entries)
+def test_many_entries_come_in_several_messages(
+    primary: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("switch.server.device.MAX_RESPONSE_BYTES", 5000)
+    primary.write(*(insert(exact_entry(n)) for n in range(500)))
     request = p4r.ReadRequest(device_id=primary.device_id)
     request.entities.add().table_entry.table_id = TABLE_ID["exact"]
-    sizes = [len(response.entities) for response in primary.stub.Read(request)]
-    assert sum(sizes) == 1000
-    assert len(sizes) > 1
+    responses = list(primary.stub.Read(request))
+    assert sum(len(response.entities) for response in responses) == 500
+    assert max(response.ByteSize() for response in responses) < 6000
 
 
 class TestAtomicity:
