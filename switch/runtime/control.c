@@ -20,7 +20,11 @@ EXPORT struct runtime *sw_new(int queues, int cpu_port, int drop_port, int log_f
     rt->log_fd = log_fd;
     rt->default_limit = 64;
     rt->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    pthread_mutex_init(&rt->control, NULL);
+    pthread_mutexattr_t recursive;                /* sw_load holds it while entries are inserted */
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&rt->control, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     pthread_mutex_init(&rt->pause, NULL);
     pthread_mutex_init(&rt->inject_lock, NULL);
     rt->input.tail = &rt->input.head;
@@ -35,9 +39,10 @@ static void clear_replication(struct runtime *rt) {
 }
 
 /* Swaps in a program; NULL leaves the switch without one. `old` is the old library's handle. The packet thread stays
- * paused until sw_resume, so that const entries and defaults are in place before the first packet. */
+ * paused, and other callers wait, until the same thread calls sw_resume: const entries and defaults are in place before
+ * the first packet. */
 EXPORT int sw_load(struct runtime *rt, const struct program *program, void *library, void **old) {
-    if (program && program->abi != PROGRAM_ABI) return E_INVALID;
+    if (program && program->abi != PROGRAM_ABI) return E_INVALID;          /* nothing is locked, sw_resume not due */
     pthread_mutex_lock(&rt->control);
     struct state *fresh = program ? state_new(rt, program, library) : NULL;
     pause_packets(rt);
@@ -49,11 +54,13 @@ EXPORT int sw_load(struct runtime *rt, const struct program *program, void *libr
     events_forget(rt, -1, NULL, 0);
     state_free(gone);
     rcu_collect(rt);
-    pthread_mutex_unlock(&rt->control);
     return OK;
 }
 
-EXPORT void sw_resume(struct runtime *rt) { resume_packets(rt); }
+EXPORT void sw_resume(struct runtime *rt) {
+    resume_packets(rt);
+    pthread_mutex_unlock(&rt->control);
+}
 
 EXPORT void *sw_free(struct runtime *rt) {
     void *library;

@@ -52,7 +52,7 @@ struct runtime {
     atomic_bool running;
     bool started;
     int wake;                                    /* eventfd: control plane to packet thread */
-    pthread_mutex_t control;                     /* one control-plane call at a time */
+    pthread_mutex_t control;                     /* one control-plane call at a time; taken before pause, never after */
     pthread_mutex_t pause;                       /* held by the packet thread while it works on a round */
     atomic_int pausing;
 
