@@ -10,7 +10,7 @@ import numpy as np
 
 from controller.model.errors import BadInput
 from controller.scheduling import ranks, rates
-from controller.scheduling.policy import Decision, Ints, NetworkState, Policy
+from controller.scheduling.policy import Decision, Floats, Ints, NetworkState, Policy
 
 Item = tuple[str, int]
 "A job and the place of an EchelonFlow in it; -1 stands for all of the job's that are not named."
@@ -18,8 +18,9 @@ WHOLE = -1
 STARTS = 6
 "Baselines, the best ones, whose order of jobs is a start."
 SMOOTH = "smooth"
-RULES = (SMOOTH, "in-order", "srpt", "edf", "fifo")
-"Within a level: `echelon`'s rank with its smooth rule or in order of ideal finish, or flow by flow."
+RULES = (SMOOTH, "in-order", "in-turn", "srpt", "edf", "fifo")
+"""Within a level: `echelon`'s rank with its smooth rule, or in order of ideal finish; that of the
+job's oldest EchelonFlow, so that a job's iterations never overtake each other; or flow by flow."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class FixedOrder:
     """What the search finds, as a pure policy: levels first, a simple rule within one.
 
     Source: ours. Complexity: O(n log n + path entries) for n flows. Tie rule: as the policy whose
-    rule it is (`echelon`, `echelon-edf`, `srpt`, `edf`, `fifo`); a job without a level has level 0.
+    rule it is (`echelon`, `echelon-edf`, `srpt`, `edf`, `fifo`; in turn: the older EchelonFlow); a job without a level has level 0.
     """
 
     level: Mapping[Item, int] = field(default_factory=dict)
@@ -40,11 +41,14 @@ class FixedOrder:
     def decide(self, state: NetworkState) -> Decision:
         """Ranks, and a rate for every flow; under all rules but smooth the others are held."""
         level = self._levels(state)
-        if self.rule in (SMOOTH, "in-order"):
+        if self.rule in (SMOOTH, "in-order", "in-turn"):
             formed = ranks.formation(state)
             key = ranks.gamma(state, formed) / state.group_weight
+            if self.rule == "in-turn":
+                key = _of_oldest(state, key)
             by_key = ranks.positions(ranks.ordered(key, state.group_tie))
-            order = np.lexsort((by_key, level))
+            age = state.group_reference if self.rule == "in-turn" else np.zeros(state.groups)
+            order = np.lexsort((by_key, age, ranks.rounded(key), level))
             if self.rule == SMOOTH:
                 return rates.by_group(state, order, rates.smooth(state, formed, order))
             flows = rates.group_by_group(formed, order)
@@ -75,6 +79,15 @@ class FixedOrder:
         """The order as a policy name that `registry.policy` reads, to hand to another process."""
         items = sorted((job, index, level) for (job, index), level in self.level.items())
         return f"{self.name}:{json.dumps({'rule': self.rule, 'levels': items})}"
+
+
+def _of_oldest(state: NetworkState, key: Floats) -> Floats:
+    """Every group's key replaced by that of the oldest group of its job."""
+    oldest_last = np.lexsort((state.group_tie, state.group_reference))[::-1]
+    lead = np.empty(len(state.jobs))
+    for group in oldest_last.tolist():
+        lead[state.group_job[group]] = key[group]
+    return lead[state.group_job]
 
 
 @dataclass(frozen=True)

@@ -46,12 +46,17 @@ def tau(state: NetworkState, formed: Formation) -> Floats:
     return _lateness(state, formed, state.ideal_finish - state.time)
 
 
-def ordered(key: Floats, tie: Ints) -> Ints:
-    """Indices by ascending key, then tie. Keys closer than 1e-12 of their size count as equal, so
-    that the order in which sums were taken decides nothing."""
+def rounded(key: Floats) -> Floats:
+    """Keys closer than 1e-12 of their size made equal, so that the order in which sums were taken
+    decides nothing."""
     mantissa, exponent = np.frexp(key)
-    rounded = np.ldexp(np.rint(mantissa * 2.0**40), exponent)
-    order: Ints = np.lexsort((tie, rounded))
+    out: Floats = np.ldexp(np.rint(mantissa * 2.0**40), exponent)
+    return out
+
+
+def ordered(key: Floats, tie: Ints) -> Ints:
+    """Indices by ascending (rounded) key, then tie."""
+    order: Ints = np.lexsort((tie, rounded(key)))
     return order
 
 
