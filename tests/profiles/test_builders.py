@@ -63,7 +63,7 @@ def specs(draw: st.DrawFn) -> Spec:
     )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spec=specs())
 def test_every_mix_is_a_job_that_can_finish_and_computes_all_of_it(spec: Spec) -> None:
     job = build(spec)

@@ -46,20 +46,20 @@ def test_the_profile_of_the_design_reads_as_written() -> None:
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(job=jobs())
 def test_a_job_survives_the_round_trip_exactly(form: str, job: Job) -> None:
     assert files.parse(files.format_profile(job, form), f"x.{form}") == job
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(workload=workloads())
 def test_a_workload_survives_the_round_trip_exactly(form: str, workload: Workload) -> None:
     assert files.parse(files.format_profile(workload, form), f"x.{form}") == workload
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(job=jobs())
 def test_other_yaml_readers_see_the_same_names_and_numbers(job: Job) -> None:
     value = yaml.safe_load(files.format_profile(job, "yaml"))
