@@ -39,14 +39,15 @@ $(VENV)/.stamp: pyproject.toml constraints.txt
 	fi
 	@echo "setup: installing the Python packages of pyproject.toml (versions: constraints.txt) into $(VENV)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]' --constraint constraints.txt
+	@echo "setup: compiling the simulator's kernels"
+	@$(BIN)/python -m controller.simulator.warm_up
 	@touch $@
 
 ## p4c's output, p4/compiled/ (needs p4c on PATH)
 p4:
-	@command -v p4c >/dev/null || { echo "make p4: p4c is not on PATH; p4/compiled/ is committed, so only a change of p4/ needs it" >&2; exit 1; }
-	mkdir -p p4/compiled
-	p4c --target bmv2 --arch v1model --std p4-16 --p4runtime-files p4/compiled/echelon.p4info.txtpb -o p4/compiled p4/echelon.p4
-	rm -f p4/compiled/echelon.p4i
+	@command -v p4c-bm2-ss >/dev/null || { echo "make p4: p4c-bm2-ss is not on PATH; p4/compiled/ is committed, so only a change of p4/ needs it" >&2; exit 1; }
+	cd p4 && p4c-bm2-ss --arch v1model --p4runtime-files compiled/echelon.p4info.txt -o compiled/echelon.json echelon.p4
+	mv p4/compiled/echelon.p4info.txt p4/compiled/echelon.p4info.txtpb
 
 ## p4runtime-shell on a live switch: `make shell SWITCH=s1`; it needs old protobuf, hence its own environment
 SWITCH := s1

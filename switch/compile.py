@@ -13,10 +13,25 @@ from pathlib import Path
 
 RUNTIME = Path(__file__).parent / "runtime"
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unused")
-FLAGS = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fno-strict-aliasing", "-fvisibility=hidden",
-         "-D_GNU_SOURCE", "-pthread")
+FLAGS = (
+    "-std=gnu11",
+    "-O2",
+    "-g1",
+    "-fPIC",
+    "-shared",
+    "-fno-strict-aliasing",
+    "-fvisibility=hidden",
+    "-D_GNU_SOURCE",
+    "-pthread",
+)
 COMPILE_SECONDS = 300
-SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1")
+SANITIZE = (
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+    "-fno-omit-frame-pointer",
+    "-g",
+    "-O1",
+)
 
 
 class NoCompiler(RuntimeError):
@@ -30,7 +45,11 @@ class CompilerError(RuntimeError):
 def cache_directory() -> Path:
     """Where libraries are kept: $ECHELON_SWITCH_CACHE, else the user's cache directory (made if missing, 0700)."""
     chosen = os.environ.get("ECHELON_SWITCH_CACHE")
-    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "echelon-switch"
+    base = (
+        Path(chosen)
+        if chosen
+        else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "echelon-switch"
+    )
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
     return base
 
@@ -43,7 +62,9 @@ def compiler() -> list[str]:
     for name in ("cc", "gcc", "clang"):
         if shutil.which(name):
             return [name]
-    raise NoCompiler("the embedded switch needs a C compiler (cc, gcc or clang) on PATH; on Debian: apt install gcc")
+    raise NoCompiler(
+        "the embedded switch needs a C compiler (cc, gcc or clang) on PATH; on Debian: apt install gcc"
+    )
 
 
 def runtime_library(sanitize: bool = False) -> Path:
@@ -68,7 +89,9 @@ def _build(name: str, source: str, files: list[Path], sanitize: bool) -> Path:
     extra = shlex.split(os.environ.get("ECHELON_SWITCH_CFLAGS", ""))
     flags = [*FLAGS, *WARNINGS, *(SANITIZE if sanitize else ()), *extra]
     command = compiler()
-    key = hashlib.sha256(b"\0".join([_runtime_digest(), source.encode(), " ".join([*command, *flags]).encode()]))
+    key = hashlib.sha256(
+        b"\0".join([_runtime_digest(), source.encode(), " ".join([*command, *flags]).encode()])
+    )
     target = cache_directory() / f"{name}-{key.hexdigest()[:24]}.so"
     if target.exists():
         return target
@@ -78,11 +101,16 @@ def _build(name: str, source: str, files: list[Path], sanitize: bool) -> Path:
             files[0].write_text(source)
         output = Path(directory) / target.name
         try:
-            result = subprocess.run([*command, *flags, f"-I{RUNTIME}", "-o", str(output), *map(str, files)],
-                                    capture_output=True, text=True, check=False, timeout=COMPILE_SECONDS)
+            result = subprocess.run(
+                [*command, *flags, f"-I{RUNTIME}", "-o", str(output), *map(str, files)],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=COMPILE_SECONDS,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise CompilerError(f"{' '.join(command)} on {name}: {error}") from error
         if result.returncode:
             raise CompilerError(f"{' '.join(command)} failed on {name}:\n{result.stderr[:8000]}")
-        output.rename(target)        # atomic: two switches that start together both see a whole file
+        output.rename(target)  # atomic: two switches that start together both see a whole file
     return target

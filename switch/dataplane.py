@@ -43,8 +43,21 @@ from switch.native import close_program, open_program, runtime
 from switch.program import Program, UnsupportedProgram
 
 __all__ = [
-    "Dataplane", "DataplaneError", "Digest", "DuplicateEntry", "Event", "InvalidArgument", "MeterConfig", "NotFound",
-    "PacketIn", "PortCounters", "PortStatus", "QueueCounters", "TableFull", "Target", "TargetKind",
+    "Dataplane",
+    "DataplaneError",
+    "Digest",
+    "DuplicateEntry",
+    "Event",
+    "InvalidArgument",
+    "MeterConfig",
+    "NotFound",
+    "PacketIn",
+    "PortCounters",
+    "PortStatus",
+    "QueueCounters",
+    "TableFull",
+    "Target",
+    "TargetKind",
     "UnsupportedProgram",
 ]
 
@@ -201,8 +214,16 @@ class QueueCounters:
 class Dataplane:
     """One switch. Create it, `load` a program, add ports, `start`; `close` at the end (also a context manager)."""
 
-    def __init__(self, *, queues: int = 1, cpu_port: int | None = None, drop_port: int = 511, device_id: int = 0,
-                 log_fd: int | None = None, sanitize: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        queues: int = 1,
+        cpu_port: int | None = None,
+        drop_port: int = 511,
+        device_id: int = 0,
+        log_fd: int | None = None,
+        sanitize: bool = False,
+    ) -> None:
         """A switch without program or ports.
 
         `queues`: priority queues per port (BMv2's `--priority-queues`). `log_fd`: a file descriptor that gets the
@@ -214,8 +235,12 @@ class Dataplane:
         self.queues = queues
         self.cpu_port = cpu_port
         self.device_id = device_id
-        self._rt: Any = self._lib.sw_new(queues, -1 if cpu_port is None else cpu_port, drop_port,
-                                         -1 if log_fd is None else log_fd)
+        self._rt: Any = self._lib.sw_new(
+            queues,
+            -1 if cpu_port is None else cpu_port,
+            drop_port,
+            -1 if log_fd is None else log_fd,
+        )
         self._program: Program | None = None
         self._ids: dict[str, dict[str, int]] = {}
         self._filling = _Filling({}, [])
@@ -263,12 +288,16 @@ class Dataplane:
         try:
             path = str(program_library(source, "program", self._sanitize))
         except CompilerError as error:
-            raise UnsupportedProgram(f"{program.name}: its translation does not compile: {error}") from error
+            raise UnsupportedProgram(
+                f"{program.name}: its translation does not compile: {error}"
+            ) from error
         try:
             filling = _filling(program, root)
             self._try_out(path, filling)
         except (DataplaneError, KeyError, TypeError, OverflowError) as error:
-            raise ValueError(f"{program.name}: an entry or default action is wrong: {error}") from error
+            raise ValueError(
+                f"{program.name}: an entry or default action is wrong: {error}"
+            ) from error
         return program, filling, path
 
     def _try_out(self, path: str, filling: _Filling) -> None:
@@ -287,13 +316,29 @@ class Dataplane:
         for table, target in filling.defaults.items():
             self._write_default(rt, table, target)
         for table, key, priority, target in filling.entries:
-            _check(self._lib.sw_insert(rt, table, key, len(key), priority, target.kind, target.id, target.params,
-                                       len(target.params)), f"entry {key.hex()} of table {table}")
+            _check(
+                self._lib.sw_insert(
+                    rt,
+                    table,
+                    key,
+                    len(key),
+                    priority,
+                    target.kind,
+                    target.id,
+                    target.params,
+                    len(target.params),
+                ),
+                f"entry {key.hex()} of table {table}",
+            )
 
     def _write_default(self, rt: Any, table: int, target: Target | None) -> None:
-        kind, number, params = (-1, 0, b"") if target is None else (int(target.kind), target.id, target.params)
-        _check(self._lib.sw_set_default(rt, table, kind, number, params, len(params)),
-               f"default action of table {self._table_name(table)}")
+        kind, number, params = (
+            (-1, 0, b"") if target is None else (int(target.kind), target.id, target.params)
+        )
+        _check(
+            self._lib.sw_set_default(rt, table, kind, number, params, len(params)),
+            f"default action of table {self._table_name(table)}",
+        )
 
     def _table_name(self, table: int) -> str:
         tables = self._program.tables if self._program else ()
@@ -324,8 +369,12 @@ class Dataplane:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     # -- names to ids (KeyError if the program has none of that name) -----------------------------------------
@@ -392,13 +441,24 @@ class Dataplane:
         Larger `priority` wins; it is ignored for exact and lpm tables. Raises DuplicateEntry, TableFull, NotFound
         (member or group), InvalidArgument.
         """
-        handle: int = self._lib.sw_insert(self._rt, table, key, len(key), priority, target.kind, target.id,
-                                          target.params, len(target.params))
+        handle: int = self._lib.sw_insert(
+            self._rt,
+            table,
+            key,
+            len(key),
+            priority,
+            target.kind,
+            target.id,
+            target.params,
+            len(target.params),
+        )
         if handle < 0:
             raise _error(handle, f"entry of table {self._table_name(table)}")
         return handle
 
-    def insert_many(self, table: int, entries: Sequence[tuple[bytes, int, Target]]) -> list[int | DataplaneError]:
+    def insert_many(
+        self, table: int, entries: Sequence[tuple[bytes, int, Target]]
+    ) -> list[int | DataplaneError]:
         """`insert` for each (key, priority, target) in one call into C: a handle or an error for each."""
         count = len(entries)
         if not count:
@@ -406,24 +466,41 @@ class Dataplane:
         self._check_keys(table, entries)
         results = (c_int64 * count)()
         packed = b"".join(key + target.params for key, _, target in entries)
-        _check(self._lib.sw_insert_many(
-            self._rt, table, count, packed, (c_int64 * count)(*(e[1] for e in entries)),
-            (c_int32 * count)(*(e[2].kind for e in entries)), (c_uint32 * count)(*(e[2].id for e in entries)),
-            (c_uint32 * count)(*(len(e[2].params) for e in entries)), results), "table")
+        _check(
+            self._lib.sw_insert_many(
+                self._rt,
+                table,
+                count,
+                packed,
+                (c_int64 * count)(*(e[1] for e in entries)),
+                (c_int32 * count)(*(e[2].kind for e in entries)),
+                (c_uint32 * count)(*(e[2].id for e in entries)),
+                (c_uint32 * count)(*(len(e[2].params) for e in entries)),
+                results,
+            ),
+            "table",
+        )
         what = f"entry of table {self._table_name(table)}"
         return [code if code >= 0 else _error(code, what) for code in results]
 
     def _check_keys(self, table: int, entries: Sequence[tuple[bytes, int, Target]]) -> None:
         """The packed form has no key lengths: they must be right."""
         assert self._program is not None
-        size = sum((f.bits + 7) // 8 + _SECOND_PART.get(f.match, (f.bits + 7) // 8)
-                   for f in self._program.tables[table].key)
+        size = sum(
+            (f.bits + 7) // 8 + _SECOND_PART.get(f.match, (f.bits + 7) // 8)
+            for f in self._program.tables[table].key
+        )
         if any(len(entry[0]) != size for entry in entries):
             raise InvalidArgument(f"keys of table {self._table_name(table)} have {size} bytes")
 
     def modify(self, handle: int, target: Target) -> None:
         """Point an entry elsewhere; its counter and meter stay. Raises NotFound, InvalidArgument."""
-        _check(self._lib.sw_modify(self._rt, handle, target.kind, target.id, target.params, len(target.params)), "entry")
+        _check(
+            self._lib.sw_modify(
+                self._rt, handle, target.kind, target.id, target.params, len(target.params)
+            ),
+            "entry",
+        )
 
     def delete(self, handle: int) -> None:
         """Remove an entry. Raises NotFound."""
@@ -439,22 +516,47 @@ class Dataplane:
         count = self._lib.sw_handles(self._rt, table, None, 0)
         handles = (c_uint64 * max(count, 1))()
         count = self._lib.sw_handles(self._rt, table, handles, count)
-        key, params = ctypes.create_string_buffer(_MAX_PARAMS), ctypes.create_string_buffer(_MAX_PARAMS)
-        priority, order, kind, number, size = c_int64(), c_uint64(), c_int32(), c_uint32(), c_uint32()
+        key, params = (
+            ctypes.create_string_buffer(_MAX_PARAMS),
+            ctypes.create_string_buffer(_MAX_PARAMS),
+        )
+        priority, order, kind, number, size = (
+            c_int64(),
+            c_uint64(),
+            c_int32(),
+            c_uint32(),
+            c_uint32(),
+        )
         assert self._program is not None
-        key_bytes = sum((f.bits + 7) // 8 + _SECOND_PART.get(f.match, (f.bits + 7) // 8)
-                        for f in self._program.tables[table].key)
+        key_bytes = sum(
+            (f.bits + 7) // 8 + _SECOND_PART.get(f.match, (f.bits + 7) // 8)
+            for f in self._program.tables[table].key
+        )
         found = []
         for handle in handles[:count]:
-            if self._lib.sw_entry(self._rt, handle, key, byref(priority), byref(order), byref(kind), byref(number),
-                                  params, byref(size)) == 0:
-                target = Target(TargetKind(kind.value), number.value, params.raw[:size.value])
+            if (
+                self._lib.sw_entry(
+                    self._rt,
+                    handle,
+                    key,
+                    byref(priority),
+                    byref(order),
+                    byref(kind),
+                    byref(number),
+                    params,
+                    byref(size),
+                )
+                == 0
+            ):
+                target = Target(TargetKind(kind.value), number.value, params.raw[: size.value])
                 found.append((order.value, (handle, key.raw[:key_bytes], priority.value, target)))
         return [entry for _, entry in sorted(found, key=lambda pair: pair[0])]
 
     def set_default(self, table: int, target: Target | None) -> None:
         """Set the default action; None restores the program's own. Raises InvalidArgument (const default)."""
-        self._write_default(self._rt, table, self._filling.defaults[table] if target is None else target)
+        self._write_default(
+            self._rt, table, self._filling.defaults[table] if target is None else target
+        )
 
     def default(self, table: int) -> Target | None:
         """The default action now in force, None if the table has none."""
@@ -462,7 +564,7 @@ class Dataplane:
         params = ctypes.create_string_buffer(_MAX_PARAMS)
         if self._lib.sw_default(self._rt, table, byref(kind), byref(number), params, byref(size)):
             return None
-        return Target(TargetKind(kind.value), number.value, params.raw[:size.value])
+        return Target(TargetKind(kind.value), number.value, params.raw[: size.value])
 
     def last_hit(self, handle: int) -> float:
         """Seconds since the entry was last matched, or since it was inserted or modified. Raises NotFound."""
@@ -479,20 +581,31 @@ class Dataplane:
 
     def set_direct_counter(self, handle: int, packets: int, octets: int) -> None:
         """Write an entry's counter."""
-        _check(self._lib.sw_direct_counter(self._rt, handle, None, (c_uint64 * 2)(packets, octets)), "counter of the entry")
+        _check(
+            self._lib.sw_direct_counter(self._rt, handle, None, (c_uint64 * 2)(packets, octets)),
+            "counter of the entry",
+        )
 
     def direct_meter(self, handle: int) -> MeterConfig | None:
         """An entry's meter, None if unset (always green)."""
-        return _read_meter(lambda out: self._lib.sw_direct_meter(self._rt, handle, out, None), "meter of the entry")
+        return _read_meter(
+            lambda out: self._lib.sw_direct_meter(self._rt, handle, out, None), "meter of the entry"
+        )
 
     def set_direct_meter(self, handle: int, config: MeterConfig | None) -> None:
         """Configure an entry's meter; None unsets it."""
-        _check(self._lib.sw_direct_meter(self._rt, handle, None, _meter_words(config)), "meter of the entry")
+        _check(
+            self._lib.sw_direct_meter(self._rt, handle, None, _meter_words(config)),
+            "meter of the entry",
+        )
 
     def counter_read(self, counter: int, index: int) -> tuple[int, int]:
         """(packets, bytes). Raises NotFound if the index is outside the array."""
         out = (c_uint64 * 2)()
-        _check(self._lib.sw_counter(self._rt, counter, index, 1, out, None), f"counter {counter}[{index}]")
+        _check(
+            self._lib.sw_counter(self._rt, counter, index, 1, out, None),
+            f"counter {counter}[{index}]",
+        )
         return out[0], out[1]
 
     def counter_read_all(self, counter: int) -> list[tuple[int, int]]:
@@ -506,29 +619,46 @@ class Dataplane:
     def counter_write(self, counter: int, index: int, packets: int, octets: int) -> None:
         """Set one cell."""
         words = (c_uint64 * 2)(packets, octets)
-        _check(self._lib.sw_counter(self._rt, counter, index, 1, None, words), f"counter {counter}[{index}]")
+        _check(
+            self._lib.sw_counter(self._rt, counter, index, 1, None, words),
+            f"counter {counter}[{index}]",
+        )
 
     def meter_read(self, meter: int, index: int) -> MeterConfig | None:
         """One cell's configuration, None if unset (always green)."""
-        return _read_meter(lambda out: self._lib.sw_meter(self._rt, meter, index, out, None), f"meter {meter}[{index}]")
+        return _read_meter(
+            lambda out: self._lib.sw_meter(self._rt, meter, index, out, None),
+            f"meter {meter}[{index}]",
+        )
 
     def meter_write(self, meter: int, index: int, config: MeterConfig | None) -> None:
         """Configure one cell (buckets start full); None unsets it."""
-        _check(self._lib.sw_meter(self._rt, meter, index, None, _meter_words(config)), f"meter {meter}[{index}]")
+        _check(
+            self._lib.sw_meter(self._rt, meter, index, None, _meter_words(config)),
+            f"meter {meter}[{index}]",
+        )
 
     def register_read(self, register: int, index: int) -> int:
         """One cell (unsigned)."""
         bits = self._register_bits(register)
         size = cell_bytes(bits)
         out = ctypes.create_string_buffer(size)
-        _check(self._lib.sw_register(self._rt, register, index, out, None), f"register {register}[{index}]")
+        _check(
+            self._lib.sw_register(self._rt, register, index, out, None),
+            f"register {register}[{index}]",
+        )
         return int.from_bytes(out.raw, "little" if bits <= 128 else "big")
 
     def register_write(self, register: int, index: int, value: int) -> None:
         """Set one cell; the value is truncated to the register's width."""
         bits = self._register_bits(register)
-        data = (value & ((1 << bits) - 1)).to_bytes(cell_bytes(bits), "little" if bits <= 128 else "big")
-        _check(self._lib.sw_register(self._rt, register, index, None, data), f"register {register}[{index}]")
+        data = (value & ((1 << bits) - 1)).to_bytes(
+            cell_bytes(bits), "little" if bits <= 128 else "big"
+        )
+        _check(
+            self._lib.sw_register(self._rt, register, index, None, data),
+            f"register {register}[{index}]",
+        )
 
     def _register_bits(self, register: int) -> int:
         assert self._program is not None
@@ -550,11 +680,17 @@ class Dataplane:
 
     def add_member(self, profile: int, member: int, action: int, params: bytes) -> None:
         """Add a member under the caller's id (1..2^32-1). Raises DuplicateEntry, TableFull, InvalidArgument."""
-        _check(self._lib.sw_add_member(self._rt, profile, member, action, params, len(params)), f"member {member}")
+        _check(
+            self._lib.sw_add_member(self._rt, profile, member, action, params, len(params)),
+            f"member {member}",
+        )
 
     def modify_member(self, profile: int, member: int, action: int, params: bytes) -> None:
         """Change what a member does."""
-        _check(self._lib.sw_modify_member(self._rt, profile, member, action, params, len(params)), f"member {member}")
+        _check(
+            self._lib.sw_modify_member(self._rt, profile, member, action, params, len(params)),
+            f"member {member}",
+        )
 
     def delete_member(self, profile: int, member: int) -> None:
         """Remove a member. Raises NotFound, InvalidArgument (still in use by an entry or group)."""
@@ -564,8 +700,17 @@ class Dataplane:
         """Create or replace a group: (member id, weight) in the order in which the selector's hash picks them (a
         member of weight w counts as w). Leave out members whose watch port is down. Raises NotFound (member)."""
         count = len(members)
-        _check(self._lib.sw_set_group(self._rt, profile, group, (c_uint32 * count)(*(m for m, _ in members)),
-                                      (c_uint32 * count)(*(w for _, w in members)), count), f"group {group} or a member")
+        _check(
+            self._lib.sw_set_group(
+                self._rt,
+                profile,
+                group,
+                (c_uint32 * count)(*(m for m, _ in members)),
+                (c_uint32 * count)(*(w for _, w in members)),
+                count,
+            ),
+            f"group {group} or a member",
+        )
 
     def delete_group(self, profile: int, group: int) -> None:
         """Remove a group. Raises NotFound, InvalidArgument (still in use)."""
@@ -575,14 +720,33 @@ class Dataplane:
 
     def set_multicast(self, group: int, replicas: Sequence[tuple[int, int]]) -> None:
         """Create or replace multicast group 1..65535 by (port, replication id) pairs; empty removes it."""
-        _check(self._lib.sw_replicas(self._rt, 0, group, _pairs(replicas), len(replicas), 0, 0), f"multicast group {group}")
+        _check(
+            self._lib.sw_replicas(self._rt, 0, group, _pairs(replicas), len(replicas), 0, 0),
+            f"multicast group {group}",
+        )
 
-    def set_clone_session(self, session: int, replicas: Sequence[tuple[int, int]], *, class_of_service: int = 0,
-                          packet_length: int = 0) -> None:
+    def set_clone_session(
+        self,
+        session: int,
+        replicas: Sequence[tuple[int, int]],
+        *,
+        class_of_service: int = 0,
+        packet_length: int = 0,
+    ) -> None:
         """Create or replace clone session 1..32767 by (port, replication id) pairs; empty removes it.
         `packet_length`: bytes kept of a clone, 0 for all."""
-        _check(self._lib.sw_replicas(self._rt, 1, session, _pairs(replicas), len(replicas), class_of_service,
-                                     packet_length), f"clone session {session}")
+        _check(
+            self._lib.sw_replicas(
+                self._rt,
+                1,
+                session,
+                _pairs(replicas),
+                len(replicas),
+                class_of_service,
+                packet_length,
+            ),
+            f"clone session {session}",
+        )
 
     # -- packets, digests, events --------------------------------------------------------------------------------
 
@@ -604,7 +768,9 @@ class Dataplane:
         events: list[Event] = []
         kind, number = c_uint32(), c_uint32()
         while len(events) < limit:
-            size = self._lib.sw_next_event(self._rt, byref(kind), byref(number), self._event, _MAX_EVENT)
+            size = self._lib.sw_next_event(
+                self._rt, byref(kind), byref(number), self._event, _MAX_EVENT
+            )
             if size < 0:
                 break
             data = ctypes.string_at(self._event, size)
@@ -645,7 +811,9 @@ class Dataplane:
         if code < -1000:
             number = -1000 - code
             hint = " (packet sockets need root or CAP_NET_RAW)" if number == errno.EPERM else ""
-            raise OSError(number, f"port {port} on interface {interface}: {os.strerror(number)}{hint}")
+            raise OSError(
+                number, f"port {port} on interface {interface}: {os.strerror(number)}{hint}"
+            )
         _check(code, f"port {port}")
         self._interfaces[port] = interface
 
@@ -673,20 +841,33 @@ class Dataplane:
         None or 0 is unlimited. May precede `add_port`."""
         _check(self._lib.sw_port_rate(self._rt, port, bits_per_second or 0), f"port {port}")
 
-    def set_queue_limits(self, packets: int | None = None, octets: int | None = None, *, port: int | None = None,
-                         queue: int | None = None) -> None:
+    def set_queue_limits(
+        self,
+        packets: int | None = None,
+        octets: int | None = None,
+        *,
+        port: int | None = None,
+        queue: int | None = None,
+    ) -> None:
         """Limit queues (tail drop); None leaves that limit as it is; port / queue None is all of them, also of
         ports added later. Initially 64 packets, no limit in bytes."""
+
         def number(value: int | None) -> int:
             return -1 if value is None else value
 
-        _check(self._lib.sw_queue_limits(self._rt, number(packets), number(octets), number(port), number(queue)),
-               f"port {port}, queue {queue}")
+        _check(
+            self._lib.sw_queue_limits(
+                self._rt, number(packets), number(octets), number(port), number(queue)
+            ),
+            f"port {port}, queue {queue}",
+        )
 
     def queue_counters(self, port: int, queue: int) -> QueueCounters:
         """Counters of one queue (queue 0..queues-1, the highest served first)."""
         out = (c_uint64 * 6)()
-        _check(self._lib.sw_queue_counters(self._rt, port, queue, out), f"port {port}, queue {queue}")
+        _check(
+            self._lib.sw_queue_counters(self._rt, port, queue, out), f"port {port}, queue {queue}"
+        )
         return QueueCounters(*out)
 
     @property
@@ -703,10 +884,12 @@ class Dataplane:
         if self._captured is None:
             self._captured = ctypes.create_string_buffer(_MAX_CAPTURE)
         out = self._captured
-        used = _check(self._lib.sw_process(self._rt, port, frame, len(frame), out, _MAX_CAPTURE), "process")
+        used = _check(
+            self._lib.sw_process(self._rt, port, frame, len(frame), out, _MAX_CAPTURE), "process"
+        )
         frames, at = [], 0
         while at < used:
-            number, size = (int.from_bytes(out[at + i:at + i + 4], "little") for i in (0, 4))
+            number, size = (int.from_bytes(out[at + i : at + i + 4], "little") for i in (0, 4))
             frames.append((number, ctypes.string_at(ctypes.addressof(out) + at + 8, size)))
             at += 8 + size
         return frames
@@ -722,10 +905,14 @@ def _filling(program: Program, root: dict[str, Any]) -> _Filling:
         if default is not None and table.profile is None:
             filling.defaults[table.id] = _action(program, default)
         for entry in source.get("entries") or []:
-            key = b"".join(_json_key(part, field.bits)
-                           for part, field in zip(entry["match_key"], table.key, strict=True))
+            key = b"".join(
+                _json_key(part, field.bits)
+                for part, field in zip(entry["match_key"], table.key, strict=True)
+            )
             priority = MAX_PRIORITY - entry.get("priority", 0)
-            filling.entries.append((table.id, key, priority, _action(program, entry["action_entry"])))
+            filling.entries.append(
+                (table.id, key, priority, _action(program, entry["action_entry"]))
+            )
     return filling
 
 
@@ -734,11 +921,17 @@ def _action(program: Program, entry: dict[str, Any]) -> Target:
 
 
 def _pairs(replicas: Sequence[tuple[int, int]]) -> bytes:
-    return b"".join(port.to_bytes(2, "little") + rid.to_bytes(2, "little") for port, rid in replicas)
+    return b"".join(
+        port.to_bytes(2, "little") + rid.to_bytes(2, "little") for port, rid in replicas
+    )
 
 
 def _meter_words(config: MeterConfig | None) -> Any:
-    values = (0, 0, 0, 0, 0) if config is None else (1, config.cir, config.cburst, config.pir, config.pburst)
+    values = (
+        (0, 0, 0, 0, 0)
+        if config is None
+        else (1, config.cir, config.cburst, config.pir, config.pburst)
+    )
     return (c_uint64 * 5)(*values)
 
 

@@ -156,7 +156,9 @@ def source_line(item: dict[str, Any]) -> str:
 def unsupported(what: str, item: dict[str, Any]) -> UnsupportedProgram:
     """The refusal for a construct, with where it stands in the source."""
     fragment = (item.get("source_info") or {}).get("source_fragment")
-    return UnsupportedProgram(f"{source_line(item)}: {what} is not supported" + (f": {fragment}" if fragment else ""))
+    return UnsupportedProgram(
+        f"{source_line(item)}: {what} is not supported" + (f": {fragment}" if fragment else "")
+    )
 
 
 @dataclass(frozen=True)
@@ -186,19 +188,38 @@ def parse(text: bytes) -> tuple[Program, dict[str, Any]]:
         raise ValueError("not a BMv2 JSON: it has no 'pipelines' or no 'header_types'")
     version = root.get("__meta__", {}).get("version", [2, 0])
     if version[0] != 2:
-        raise ValueError(f"BMv2 JSON version {version[0]}.{version[1]}: this switch reads version 2")
+        raise ValueError(
+            f"BMv2 JSON version {version[0]}.{version[1]}: this switch reads version 2"
+        )
     for instance in root.get("extern_instances", []):
         raise unsupported(f"extern {instance.get('type')} {instance.get('name')}", instance)
     try:
         _check_numbers(root)
         _complete(root)
         return _describe(root), root
-    except (KeyError, TypeError, IndexError, AttributeError, StopIteration, RecursionError) as error:
+    except (
+        KeyError,
+        TypeError,
+        IndexError,
+        AttributeError,
+        StopIteration,
+        RecursionError,
+    ) as error:
         raise ValueError(f"not a well-formed BMv2 JSON: {type(error).__name__} {error}") from error
 
 
-_NUMBERS = ("id", "size", "max_size", "bitwidth", "compressed_bitwidth", "action_id", "max_length", "rate_count",
-            "priority", "prefix_length")
+_NUMBERS = (
+    "id",
+    "size",
+    "max_size",
+    "bitwidth",
+    "compressed_bitwidth",
+    "action_id",
+    "max_length",
+    "rate_count",
+    "priority",
+    "prefix_length",
+)
 _NUMBER_LISTS = ("action_ids", "header_ids", "header_union_ids")
 MAX_SIZE = 1 << 26
 """Most cells of an array, entries of a table."""
@@ -249,38 +270,67 @@ def _complete(root: dict[str, Any]) -> None:
 
 def _describe(root: dict[str, Any]) -> Program:
     fields = _Fields(
-        {t["name"]: {f[0]: f[1] if isinstance(f[1], int) else 0 for f in t["fields"]} for t in root["header_types"]},
+        {
+            t["name"]: {f[0]: f[1] if isinstance(f[1], int) else 0 for f in t["fields"]}
+            for t in root["header_types"]
+        },
         {h["name"]: h["header_type"] for h in root["headers"]},
     )
     actions = {
-        a["id"]: Action(a["id"], a["name"],
-                        tuple(Parameter(p["name"], p["bitwidth"]) for p in a.get("runtime_data", [])))
+        a["id"]: Action(
+            a["id"],
+            a["name"],
+            tuple(Parameter(p["name"], p["bitwidth"]) for p in a.get("runtime_data", [])),
+        )
         for a in root["actions"]
     }
     profiles = [p for pipeline in root["pipelines"] for p in pipeline.get("action_profiles", [])]
     profile_ids = {p["name"]: i for i, p in enumerate(profiles)}
-    direct_counters = {c["binding"]: c["name"] for c in root.get("counter_arrays", []) if c.get("is_direct")}
+    direct_counters = {
+        c["binding"]: c["name"] for c in root.get("counter_arrays", []) if c.get("is_direct")
+    }
     tables = [t for pipeline in root["pipelines"] for t in pipeline["tables"]]
     return Program(
         name=root.get("program", "program"),
         actions=actions,
-        tables=tuple(_table(i, t, fields, profile_ids, direct_counters) for i, t in enumerate(tables)),
-        profiles=tuple(ActionProfile(i, p["name"], p.get("max_size", 0), "selector" in p)
-                       for i, p in enumerate(profiles)),
-        counters=tuple(CounterArray(i, c["name"], c["size"]) for i, c in enumerate(
-            c for c in root.get("counter_arrays", []) if not c.get("is_direct"))),
-        meters=tuple(MeterArray(i, m["name"], m["size"], m["type"], m.get("binding") if m.get("is_direct") else None)
-                     for i, m in enumerate(root.get("meter_arrays", []))),
-        registers=tuple(RegisterArray(i, r["name"], r["size"], r["bitwidth"])
-                        for i, r in enumerate(root.get("register_arrays", []))),
-        digests=tuple(DigestList(i, d["name"], tuple(fields.bits(e["value"]) for e in d["elements"]))
-                      for i, d in enumerate(root.get("learn_lists", []))),
+        tables=tuple(
+            _table(i, t, fields, profile_ids, direct_counters) for i, t in enumerate(tables)
+        ),
+        profiles=tuple(
+            ActionProfile(i, p["name"], p.get("max_size", 0), "selector" in p)
+            for i, p in enumerate(profiles)
+        ),
+        counters=tuple(
+            CounterArray(i, c["name"], c["size"])
+            for i, c in enumerate(
+                c for c in root.get("counter_arrays", []) if not c.get("is_direct")
+            )
+        ),
+        meters=tuple(
+            MeterArray(
+                i, m["name"], m["size"], m["type"], m.get("binding") if m.get("is_direct") else None
+            )
+            for i, m in enumerate(root.get("meter_arrays", []))
+        ),
+        registers=tuple(
+            RegisterArray(i, r["name"], r["size"], r["bitwidth"])
+            for i, r in enumerate(root.get("register_arrays", []))
+        ),
+        digests=tuple(
+            DigestList(i, d["name"], tuple(fields.bits(e["value"]) for e in d["elements"]))
+            for i, d in enumerate(root.get("learn_lists", []))
+        ),
         value_sets=_value_sets(root, fields),
     )
 
 
-def _table(index: int, table: dict[str, Any], fields: _Fields, profiles: dict[str, int],
-           direct_counters: dict[str, str]) -> Table:
+def _table(
+    index: int,
+    table: dict[str, Any],
+    fields: _Fields,
+    profiles: dict[str, int],
+    direct_counters: dict[str, str],
+) -> Table:
     if table["type"] not in ("simple", "indirect", "indirect_ws"):
         raise unsupported(f"table type {table['type']} of {table['name']}", table)
     key = []
@@ -288,13 +338,21 @@ def _table(index: int, table: dict[str, Any], fields: _Fields, profiles: dict[st
         valid = part["match_type"] == "valid"
         target = part["target"]
         name = part.get("name") or (target if isinstance(target, str) else ".".join(target))
-        key.append(KeyField(name, "exact" if valid else part["match_type"], 8 if valid else fields.bits(target)))
+        key.append(
+            KeyField(
+                name, "exact" if valid else part["match_type"], 8 if valid else fields.bits(target)
+            )
+        )
     entries = table.get("entries")
     default = table.get("default_entry") or {}
     profile: Any = table.get("action_profile") or table.get("act_prof_name")
     return Table(
-        id=index, name=table["name"], key=tuple(key),
-        size=len(entries) if entries is not None and not _mutable(table) else table.get("max_size", 1024),
+        id=index,
+        name=table["name"],
+        key=tuple(key),
+        size=len(entries)
+        if entries is not None and not _mutable(table)
+        else table.get("max_size", 1024),
         actions=tuple(table["action_ids"]),
         profile=None if table["type"] == "simple" else profiles[profile],
         const_entries=entries is not None and not _mutable(table),
@@ -318,10 +376,15 @@ def _value_sets(root: dict[str, Any], fields: _Fields) -> tuple[ValueSet, ...]:
         for state in parser["parse_states"]:
             for transition in state["transitions"]:
                 if transition.get("type") == "parse_vset":
-                    keys[transition["value"]] = tuple(_select_bits(root, part, fields)
-                                                      for part in state["transition_key"])
-    return tuple(ValueSet(i, v["name"], v.get("max_size", 0), keys.get(v["name"], (v["compressed_bitwidth"],)))
-                 for i, v in enumerate(root.get("parse_vsets", [])))
+                    keys[transition["value"]] = tuple(
+                        _select_bits(root, part, fields) for part in state["transition_key"]
+                    )
+    return tuple(
+        ValueSet(
+            i, v["name"], v.get("max_size", 0), keys.get(v["name"], (v["compressed_bitwidth"],))
+        )
+        for i, v in enumerate(root.get("parse_vsets", []))
+    )
 
 
 def _select_bits(root: dict[str, Any], part: dict[str, Any], fields: _Fields) -> int:

@@ -169,9 +169,7 @@ def measure(seconds: float, repeats: int, frames: int) -> Iterator[Row]:
     try:
         flat = {octets: side_by_side(kinds, octets, repeats, seconds) for octets in (64, 1400)}
         rates = {
-            k: no_loss_rate(k, 64, flat[64][k].frames_per_s, frames)
-            for k in kinds
-            if k != "bare"
+            k: no_loss_rate(k, 64, flat[64][k].frames_per_s, frames) for k in kinds if k != "bare"
         }
         for octets, best in flat.items():
             ours, bare = best["ours"], best["bare"]

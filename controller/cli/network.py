@@ -126,9 +126,9 @@ def _play(
     from controller.experiments.table import print_summary
 
     progress = Progress(Console(stderr=True) if json else console, len(predictions))
-    for line in require_fit(predictions, fabric, target):
-        progress.say(line)
-    summary, folder = play(predictions, fabric, target, progress, seed, out)
+    admitted = require_fit(predictions, fabric, target)
+    progress.say(admitted.sentence())
+    summary, folder = play(predictions, fabric, target, admitted, progress, seed, out)
     if json:
         print_json(to_builtins(summary))
     else:

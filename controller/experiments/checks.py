@@ -57,16 +57,15 @@ class Preflight:
         )
 
 
-def require_fit(predictions: Sequence[Prediction], fabric: Fabric, target: str) -> list[str]:
-    """Admit what was predicted; the figures as lines for the person at the terminal.
+def require_fit(predictions: Sequence[Prediction], fabric: Fabric, target: str) -> Preflight:
+    """Admit what was predicted; the figures on which it was admitted.
 
     Takes about eight seconds. Raises WorkFailed with the first reason why the run would mean nothing.
     """
     plays = [(one.scenario.workload, one.played, fabric) for one in predictions]
     hops = [longest_path(*play) for play in plays]
     offered = [peak_forwardings(*play) for play in plays]
-    found = preflight(target, fabric.host_rate, max(1, *hops), max(offered))
-    return [found.sentence()]
+    return preflight(target, fabric.host_rate, max(1, *hops), max(offered))
 
 
 def preflight(

@@ -97,7 +97,7 @@ def _setting(summary: Summary) -> str:
 
 
 def _panels(scenarios: Sequence[ScenarioSummary], played: Mapping[Key, Played]) -> list[Panel]:
-    panels = []
+    panels: list[Panel] = []
     for one in scenarios:
         if (one.name, one.policy) in played and all(panel.title != one.policy for panel in panels):
             slowdown = one.mean_slowdown or one.predicted_mean_slowdown

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller.experiments.checks import Preflight
 from controller.experiments.inputs import Problem
 from controller.experiments.live import LiveNetwork
 from controller.experiments.offline import make_policy
@@ -24,6 +25,7 @@ from controller.scheduling.policy import Policy
 from controller.simulator.alone import alone_times
 from controller.simulator.bounds import workload_bound
 from controller.simulator.simulate import scale_of, simulate
+from topologies.losses import frame_counts, lost_frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,15 @@ def run(
     predictions: Sequence[Prediction],
     fabric: Fabric,
     target: str,
+    admitted: Preflight,
     progress: Progress,
     seed: int = 0,
     out: Path | None = None,
 ) -> tuple[Summary, Path]:
     """Plays what was predicted on a live network; the summary, and the folder of the results.
 
-    Raises WorkFailed when the network does not start or a scenario fails.
+    `admitted`: what the check before the run measured. Raises WorkFailed when the network does not
+    start or a scenario fails.
     """
     began = time.monotonic()
     measured: dict[Key, Played] = {}
@@ -92,6 +96,7 @@ def run(
     )
     with LiveNetwork(fabric, target) as network:
         for one in predictions:
+            before = frame_counts(network.network)
             with progress.playing(*one.key, one.seconds) as on_event:
                 result = network.play(
                     one.scenario.name, one.scenario.workload, _told(one.policy), one.seconds,
@@ -99,9 +104,10 @@ def run(
                 )  # fmt: skip
             measured[one.key] = result.played
             scenario = measured_summary(one.summary, result.played)
-            scenario.checks, scenario.network = verify(one.policy.name, result, network.network)
+            lost = lost_frames(before, frame_counts(network.network))
+            scenario.checks, scenario.network = verify(result, network.network, lost)
             summary.scenarios.append(scenario)
-            summary.settings = settings_of(target, fabric.host_rate, result)
+            summary.settings = settings_of(target, fabric.host_rate, result, admitted)
     summary.wall_s = time.monotonic() - began
     folder = out or new_folder()
     write_results(folder, summary, measured, {one.key: one.played for one in predictions})

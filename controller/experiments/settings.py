@@ -7,10 +7,13 @@ from importlib.metadata import version
 from typing import Any
 
 from controller.coordinator.client import LiveResult
+from controller.experiments.checks import Preflight
 from topologies.shaping import FRAME_BYTES, UPLINK_HEADROOM, host_leaf, port_queue_frames
 
 
-def settings_of(target: str, link_rate: float, result: LiveResult) -> dict[str, Any]:
+def settings_of(
+    target: str, link_rate: float, result: LiveResult, admitted: Preflight
+) -> dict[str, Any]:
     """Alike under every policy: congestion control, sysctls, queues; and the versions."""
     used = sorted({flow.congestion_control for flow in result.raw.flows if flow.congestion_control})
     return {
@@ -20,6 +23,7 @@ def settings_of(target: str, link_rate: float, result: LiveResult) -> dict[str, 
         "host uplink": f"{UPLINK_HEADROOM:g} of the link's rate",
         "host queue": host_leaf(),
         "target": target,
+        "before the run": admitted.sentence(),
         "kernel": platform.release(),
         "python": platform.python_version(),
         "echelon": version("echelon"),

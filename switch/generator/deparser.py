@@ -16,7 +16,9 @@ SCOPE = Scope()
 class Deparser:
     """Translates the deparser of a program."""
 
-    def __init__(self, layout: Layout, expressions: Expressions, actions: Actions, hashes: Hashes) -> None:
+    def __init__(
+        self, layout: Layout, expressions: Expressions, actions: Actions, hashes: Hashes
+    ) -> None:
         self.layout = layout
         self.expressions = expressions
         self.actions = actions
@@ -30,9 +32,12 @@ class Deparser:
     def function(self, deparser: dict[str, Any] | None) -> str:
         """`deparse(p)`: checksums, then the valid headers in front of the payload."""
         order = [self.layout.headers[name] for name in (deparser["order"] if deparser else [])]
-        lines = ["static void deparse(struct packet *p) {",
-                 "    struct phv *H = (struct phv *)p->phv; struct state *S = p->sw->state; const uint8_t *P = NULL;",
-                 "    (void)H; (void)S; (void)P;", "    update_checksums(p);"]
+        lines = [
+            "static void deparse(struct packet *p) {",
+            "    struct phv *H = (struct phv *)p->phv; struct state *S = p->sw->state; const uint8_t *P = NULL;",
+            "    (void)H; (void)S; (void)P;",
+            "    update_checksums(p);",
+        ]
         for primitive in deparser.get("primitives", []) if deparser else []:
             lines += ["    " + line for line in self.actions.statement(primitive, SCOPE)]
         lines.append("    uint32_t size = 0;")
@@ -55,10 +60,22 @@ class Deparser:
             condition = self.expressions.boolean(guard, SCOPE) if guard is not None else "1"
             value = f"({field.c_type})({function}(p) & {(1 << field.bits) - 1:#x}ull)"
             if checksum.get("verify", True):
-                verify.append(f"    if ({header.valid} && {condition} && {function}(p) != {header.at(field)}) "
-                              "p->checksum_error = true;")
+                verify.append(
+                    f"    if ({header.valid} && {condition} && {function}(p) != {header.at(field)}) "
+                    "p->checksum_error = true;"
+                )
             if checksum.get("update", True):
                 update.append(f"    if ({condition}) {header.at(field)} = {value};")
-        prologue = ("    struct phv *H = (struct phv *)p->phv; struct state *S = p->sw->state; (void)H; (void)S;")
-        return "\n".join(["static void verify_checksums(struct packet *p) {", prologue, *verify, "}",
-                          "static void update_checksums(struct packet *p) {", prologue, *update, "}"])
+        prologue = "    struct phv *H = (struct phv *)p->phv; struct state *S = p->sw->state; (void)H; (void)S;"
+        return "\n".join(
+            [
+                "static void verify_checksums(struct packet *p) {",
+                prologue,
+                *verify,
+                "}",
+                "static void update_checksums(struct packet *p) {",
+                prologue,
+                *update,
+                "}",
+            ]
+        )

@@ -121,7 +121,9 @@ class Expressions:
             return self.union(value["left"], scope).member(value["right"])
         if value["op"] == "?":
             one, two = self.header(value["left"], scope), self.header(value["right"], scope)
-            return Header(f"(*({self.boolean(value['cond'], scope)} ? &{one.code} : &{two.code}))", one.type)
+            return Header(
+                f"(*({self.boolean(value['cond'], scope)} ? &{one.code} : &{two.code}))", one.type
+            )
         stack = self.stack(value["left"])
         assert stack.header is not None
         return Header(stack.element(self._index(stack, value["right"], scope)), stack.header)
@@ -162,7 +164,9 @@ class Expressions:
         if node["type"] == "stack_field":
             stack = self.layout.stacks[value[0]]
             assert stack.header is not None
-            return Header(stack.element(self.last(stack)), stack.header), stack.header.field(value[1])
+            return Header(stack.element(self.last(stack)), stack.header), stack.header.field(
+                value[1]
+            )
         if node["type"] == "expression" and value["op"] == "access_field":
             header = self.header(value["left"], scope)
             return header, header.type.fields[value["right"]]
@@ -171,7 +175,9 @@ class Expressions:
     def load(self, header: Header, field: Field) -> str:
         """The value of a field, in c_type of its bounds."""
         if field.varbit:
-            raise UnsupportedProgram(f"arithmetic on varbit field {header.type.name}.{field.name} is not supported")
+            raise UnsupportedProgram(
+                f"arithmetic on varbit field {header.type.name}.{field.name} is not supported"
+            )
         code = header.at(field)
         if field.wide:
             self._need(field.bits)
@@ -179,7 +185,11 @@ class Expressions:
             return f"big_sext({loaded}, {field.bits})" if field.signed else loaded
         if not field.signed:
             return f"(uint64_t){code}" if field.bits <= 64 else code
-        return f"sext64({code}, {field.bits})" if field.bits <= 64 else f"sext128({code}, {field.bits})"
+        return (
+            f"sext64({code}, {field.bits})"
+            if field.bits <= 64
+            else f"sext128({code}, {field.bits})"
+        )
 
     def store(self, header: Header, field: Field, node: Node, scope: Scope) -> str:
         """A statement that assigns an expression to a field."""
@@ -233,8 +243,11 @@ class Expressions:
         left = (0, 0) if value.get("left") is None else self.bounds(value["left"], scope)
         if op in ("two_comp_mod", "sat_cast"):
             low, high = bounds_of_bits(right[1], True)
-            return (max(low, min(left[0], high)), min(high, max(left[1], low))) if op == "sat_cast" or (
-                low <= left[0] and left[1] <= high) else (low, high)
+            return (
+                (max(low, min(left[0], high)), min(high, max(left[1], low)))
+                if op == "sat_cast" or (low <= left[0] and left[1] <= high)
+                else (low, high)
+            )
         if op == "usat_cast":
             high = (1 << right[1]) - 1
             return max(0, min(left[0], high)), min(high, max(left[1], 0))
@@ -256,9 +269,12 @@ class Expressions:
             return self.load(*place)
         kind, value = node["type"], node["value"]
         if kind == "field":
-            owner = value[0]                             # a header's name, or an element of a stack
-            header = self.header({"type": "expression", "value": owner}, scope) if isinstance(owner, dict) else \
-                self.layout.headers[owner]
+            owner = value[0]  # a header's name, or an element of a stack
+            header = (
+                self.header({"type": "expression", "value": owner}, scope)
+                if isinstance(owner, dict)
+                else self.layout.headers[owner]
+            )
             return f"(uint64_t){header.valid}"
         if kind in ("local", "runtime_data"):
             size = (scope.parameters[value].bits + 7) // 8
@@ -281,8 +297,10 @@ class Expressions:
         left: Any = value.get("left")
         right: Any = value.get("right")
         if op == "?":
-            return (f"({self.boolean(value['cond'], scope)} ? {self.as_type(left, want, scope)}"
-                    f" : {self.as_type(right, want, scope)})")
+            return (
+                f"({self.boolean(value['cond'], scope)} ? {self.as_type(left, want, scope)}"
+                f" : {self.as_type(right, want, scope)})"
+            )
         if op == "b2d":
             return f"(uint64_t)({self.boolean(right, scope)})"
         if op in BOOLEAN_OPS:
@@ -329,15 +347,19 @@ class Expressions:
         if a[0] < 0 and b[0] < 0:
             work = c_type(min(a[0], b[0]), max(a[1], b[1]))
             one, two = self.as_type(left, work, scope), self.as_type(right, work, scope)
-            return convert(f"big_and({one}, {two})" if work == "struct big" else f"({one} & {two})", work, want)
+            return convert(
+                f"big_and({one}, {two})" if work == "struct big" else f"({one} & {two})", work, want
+            )
         if b[0] < 0 or (a[0] >= 0 and a[1] < b[1]):
             left, right, a, b = right, left, b, a
         bits = max(b[1].bit_length(), 1)
         work = modular_type(bits)
         if a[0] >= 0 and a[1] <= b[1] and b[0] == b[1] and b[1] & (b[1] + 1) == 0:
-            return self.as_type(left, want, scope)       # the mask covers every value there can be
+            return self.as_type(left, want, scope)  # the mask covers every value there can be
         one, two = self.modular(left, bits, scope), self.as_type(right, work, scope)
-        return convert(f"big_and({one}, {two})" if work == "struct big" else f"({one} & {two})", work, want)
+        return convert(
+            f"big_and({one}, {two})" if work == "struct big" else f"({one} & {two})", work, want
+        )
 
     def _two_comp_mod(self, left: Node, right: Node, want: str, scope: Scope) -> str:
         width = self.bounds(right, scope)[1]
@@ -359,10 +381,16 @@ class Expressions:
         have = self.bounds(value["left"], scope)
         work = c_type(min(low, have[0]), max(high, have[1]))
         self._check(min(low, have[0]), max(high, have[1]))
-        code, bottom, top = self.as_type(value["left"], work, scope), literal(low, work), literal(high, work)
+        code, bottom, top = (
+            self.as_type(value["left"], work, scope),
+            literal(low, work),
+            literal(high, work),
+        )
         if work == "struct big":
-            chosen = (f"({{ struct big v = {code}, top = {top}, bottom = {bottom}; "
-                      "big_compare(v, top) > 0 ? top : big_compare(v, bottom) < 0 ? bottom : v; })")
+            chosen = (
+                f"({{ struct big v = {code}, top = {top}, bottom = {bottom}; "
+                "big_compare(v, top) > 0 ? top : big_compare(v, bottom) < 0 ? bottom : v; })"
+            )
         else:
             chosen = f"({{ {work} v = {code}; v > {top} ? {top} : v < {bottom} ? {bottom} : v; }})"
         return convert(chosen, work, want)
@@ -373,7 +401,13 @@ class Expressions:
         by = self._distance(right, scope)
         if value["op"] == ">>":
             work = c_type(*have)
-            names = {"uint64_t": "shr64", "int64_t": "sar64", "u128": "shr128", "i128": "sar128", "struct big": "big_shr"}
+            names = {
+                "uint64_t": "shr64",
+                "int64_t": "sar64",
+                "u128": "shr128",
+                "i128": "sar128",
+                "struct big": "big_shr",
+            }
             return convert(f"{names[work]}({self.exact(left, scope)}, {by})", work, want)
         low, high = self._op_bounds(value, scope)
         bits = max(high.bit_length(), (-low).bit_length() + 1)
@@ -393,12 +427,16 @@ class Expressions:
         size = (register.bits + 7) // 8
         if register.bits > 128:
             self._need(register.bits)
-            return (f"({{ uint64_t at = {index}; at < {register.size} ? "
-                    f"big_load(S->registers[{register.id}].cells + at * {size}, {size}) : big_from(0); }})")
+            return (
+                f"({{ uint64_t at = {index}; at < {register.size} ? "
+                f"big_load(S->registers[{register.id}].cells + at * {size}, {size}) : big_from(0); }})"
+            )
         kind = Field("", "", register.bits, False, False).c_type
         want = c_type(*bounds_of_bits(register.bits))
-        return (f"({{ uint64_t at = {index}; at < {register.size} ? "
-                f"({want})(({kind} *)(void *)S->registers[{register.id}].cells)[at] : 0; }})")
+        return (
+            f"({{ uint64_t at = {index}; at < {register.size} ? "
+            f"({want})(({kind} *)(void *)S->registers[{register.id}].cells)[at] : 0; }})"
+        )
 
     # -- modular
 
@@ -420,7 +458,11 @@ class Expressions:
             if low == high >= 0:
                 needed = max(min(bits, high.bit_length()), 1)
                 work = modular_type(needed)
-                masked = self._and(left, right, work, scope) if high < 1 << needed else self.modular(left, needed, scope)
+                masked = (
+                    self._and(left, right, work, scope)
+                    if high < 1 << needed
+                    else self.modular(left, needed, scope)
+                )
                 return convert(masked, work, want)
         if op in ("+", "-", "*", "|", "^", "&") and left is not None:
             a, b = self.modular(left, bits, scope), self.modular(right, bits, scope)
@@ -431,12 +473,16 @@ class Expressions:
             return f"big_not({code})" if want == "struct big" else f"(~{code})"
         if op == "<<":
             names = {"uint64_t": "shl64", "u128": "shl128", "struct big": "big_shl"}
-            return f"{names[want]}({self.modular(left, bits, scope)}, {self._distance(right, scope)})"
+            return (
+                f"{names[want]}({self.modular(left, bits, scope)}, {self._distance(right, scope)})"
+            )
         if op == "two_comp_mod" and bits <= self.bounds(right, scope)[1]:
             return self.modular(left, bits, scope)
         if op == "?":
-            return (f"({self.boolean(value['cond'], scope)} ? {self.modular(left, bits, scope)}"
-                    f" : {self.modular(right, bits, scope)})")
+            return (
+                f"({self.boolean(value['cond'], scope)} ? {self.modular(left, bits, scope)}"
+                f" : {self.modular(right, bits, scope)})"
+            )
         return convert(self.exact(node, scope), c_type(*self.bounds(node, scope)), want)
 
     # -- booleans
@@ -448,8 +494,10 @@ class Expressions:
             return "1" if node["value"] else "0"
         if node["type"] == "expression" and node["value"]["op"] == "?":
             value = node["value"]
-            return (f"({self.boolean(value['cond'], scope)} ? {self.boolean(value['left'], scope)}"
-                    f" : {self.boolean(value['right'], scope)})")
+            return (
+                f"({self.boolean(value['cond'], scope)} ? {self.boolean(value['left'], scope)}"
+                f" : {self.boolean(value['right'], scope)})"
+            )
         if node["type"] == "expression" and node["value"]["op"] in BOOLEAN_OPS:
             return self._boolean_op(node["value"], scope)
         return self._compare("!=", node, {"type": "hexstr", "value": "0x0"}, scope)
@@ -467,7 +515,9 @@ class Expressions:
             return self.header(right, scope).valid
         if op == "valid_union":
             union = self.union(right, scope)
-            return "(" + " || ".join(f"{union.code}.{m}.valid" for _, m, _ in union.type.members) + ")"
+            return (
+                "(" + " || ".join(f"{union.code}.{m}.valid" for _, m, _ in union.type.members) + ")"
+            )
         kind = self.kind(left)
         if kind == "bool":
             return f"(!({self.boolean(left, scope)}) {op} !({self.boolean(right, scope)}))"
@@ -476,8 +526,14 @@ class Expressions:
             return same if op == "==" else f"!{same}"
         if kind == "union":
             one, two = self.union(left, scope), self.union(right, scope)
-            same = "(" + " || ".join(equal_headers(one.member(i), two.member(i))
-                                     for i in range(len(one.type.members))) + ")"
+            same = (
+                "("
+                + " || ".join(
+                    equal_headers(one.member(i), two.member(i))
+                    for i in range(len(one.type.members))
+                )
+                + ")"
+            )
             return same if op == "==" else f"!{same}"
         return self._compare(op, left, right, scope)
 
@@ -490,13 +546,17 @@ class Expressions:
         work = c_type(min(a[0], b[0]), max(a[1], b[1]))
         self._check(min(a[0], b[0]), max(a[1], b[1]))
         one, two = self.as_type(left, work, scope), self.as_type(right, work, scope)
-        return f"(big_compare({one}, {two}) {op} 0)" if work == "struct big" else f"({one} {op} {two})"
+        return (
+            f"(big_compare({one}, {two}) {op} 0)" if work == "struct big" else f"({one} {op} {two})"
+        )
 
     # -- width of struct big
 
     def _need(self, bits: int) -> None:
         if bits > MAX_BITS:
-            raise UnsupportedProgram(f"an expression of {bits} bits is not supported (at most {MAX_BITS})")
+            raise UnsupportedProgram(
+                f"an expression of {bits} bits is not supported (at most {MAX_BITS})"
+            )
         self.big_bits = max(self.big_bits, bits)
 
     def _check(self, low: int, high: int) -> None:
@@ -514,7 +574,9 @@ def equal_headers(a: Header, b: Header) -> str:
         if field.varbit:
             tests.append(f"{one}_bits == {two}_bits && !memcmp({one}, {two}, {one}_bits / 8u)")
         else:
-            tests.append(f"!memcmp({one}, {two}, {field.bytes})" if field.wide else f"{one} == {two}")
+            tests.append(
+                f"!memcmp({one}, {two}, {field.bytes})" if field.wide else f"{one} == {two}"
+            )
     return "(" + " && ".join(tests) + ")"
 
 

@@ -14,7 +14,9 @@ from switch.generator.layout import Field, HeaderType
 def extract_function(kind: HeaderType) -> str:
     """`extract_TAG(h, d)` or, with a varbit, `extract_TAG(h, d, bits)`: fills every field from the bytes at d."""
     varbit = kind.varbit
-    lines = [f"static inline void extract_{kind.tag}(struct {kind.tag} *h, const uint8_t *d{', uint32_t bits' if varbit else ''}) {{"]
+    lines = [
+        f"static inline void extract_{kind.tag}(struct {kind.tag} *h, const uint8_t *d{', uint32_t bits' if varbit else ''}) {{"
+    ]
     for offset, group in _groups(kind):
         lines += [f"    {line}" for line in _extract(offset, group)]
     return "\n".join([*lines, "}"])
@@ -73,8 +75,10 @@ def _whole(offset: int, fields: list[Field]) -> bool:
 def _extract(offset: int, fields: list[Field]) -> list[str]:
     first = fields[0]
     if first.varbit:
-        return [f"h->{first.member}_bits = (uint16_t)bits;",
-                f"copy_bits(h->{first.member}, 0, d, {offset}, bits); d += bits / 8;"]
+        return [
+            f"h->{first.member}_bits = (uint16_t)bits;",
+            f"copy_bits(h->{first.member}, 0, d, {offset}, bits); d += bits / 8;",
+        ]
     if first.wide:
         return [f"wide_get(h->{first.member}, {first.bits}, d, {offset});"]
     total = sum(f.bits for f in fields)
@@ -87,14 +91,18 @@ def _extract(offset: int, fields: list[Field]) -> list[str]:
     for field in fields:
         left -= field.bits
         shifted = f"w >> {left}" if left else "w"
-        lines.append(f"h->{field.member} = ({field.c_type})(({shifted}) & {(1 << field.bits) - 1:#x});")
+        lines.append(
+            f"h->{field.member} = ({field.c_type})(({shifted}) & {(1 << field.bits) - 1:#x});"
+        )
     return ["{", *("    " + line for line in lines), "}"]
 
 
 def _emit(offset: int, fields: list[Field]) -> list[str]:
     first = fields[0]
     if first.varbit:
-        return [f"copy_bits(d, {offset}, h->{first.member}, 0, h->{first.member}_bits); d += h->{first.member}_bits / 8;"]
+        return [
+            f"copy_bits(d, {offset}, h->{first.member}, 0, h->{first.member}_bits); d += h->{first.member}_bits / 8;"
+        ]
     if first.wide:
         return [f"wide_put(d, {offset}, h->{first.member}, {first.bits});"]
     total = sum(f.bits for f in fields)

@@ -22,7 +22,14 @@ def comment(text: object) -> str:
 
 def c_string(text: str) -> str:
     """A C string literal with these bytes."""
-    return '"' + "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode()) + '"'
+    return (
+        '"'
+        + "".join(
+            chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}"
+            for b in text.encode()
+        )
+        + '"'
+    )
 
 
 def unique_names(names: Iterable[str], prefix: str) -> list[str]:
@@ -67,7 +74,11 @@ class Field:
     def declaration(self) -> str:
         if self.varbit:
             return f"uint8_t {self.member}[{max(self.bytes, 1)}]; uint16_t {self.member}_bits;"
-        return f"uint8_t {self.member}[{self.bytes}];" if self.wide else f"{self.c_type} {self.member};"
+        return (
+            f"uint8_t {self.member}[{self.bytes}];"
+            if self.wide
+            else f"{self.c_type} {self.member};"
+        )
 
 
 @dataclass(frozen=True)
@@ -134,8 +145,15 @@ class Header:
         """Statements that make it valid (and its siblings in a union invalid)."""
         if self.metadata:
             return ""
-        others = [] if self.union is None else [
-            f"{self.union.code}.{m}.valid = 0;" for i, (_, m, _) in enumerate(self.union.type.members) if i != self.index]
+        others = (
+            []
+            if self.union is None
+            else [
+                f"{self.union.code}.{m}.valid = 0;"
+                for i, (_, m, _) in enumerate(self.union.type.members)
+                if i != self.index
+            ]
+        )
         return " ".join([f"{self.code}.valid = 1;", *others])
 
     def set_invalid(self) -> str:
@@ -182,7 +200,9 @@ class Layout:
         self.members: list[str] = []
         self.metadata: list[Header] = []
         self._place(root)
-        self.aliases = {alias: (target[0], target[1]) for alias, target in root.get("field_aliases", [])}
+        self.aliases = {
+            alias: (target[0], target[1]) for alias, target in root.get("field_aliases", [])
+        }
 
     def field(self, reference: Any) -> tuple[Header, Field]:
         header, name = self.aliases.get(".".join(reference), tuple(reference))
@@ -213,17 +233,30 @@ class Layout:
                     raise unsupported(f"saturating field {kind['name']}.{field[0]}", kind)
                 varbit = field[1] == "*"
                 bits = max(limit * 8 - fixed, 0) if varbit else field[1]
-                fields.append(Field(field[0], member, bits, len(field) > 2 and bool(field[2]), varbit))
-            result[kind["name"]] = HeaderType(kind["name"], tag, tuple(fields), max(limit, (fixed + 7) // 8))
+                fields.append(
+                    Field(field[0], member, bits, len(field) > 2 and bool(field[2]), varbit)
+                )
+            result[kind["name"]] = HeaderType(
+                kind["name"], tag, tuple(fields), max(limit, (fixed + 7) // 8)
+            )
         return result
 
     def _union_types(self, root: dict[str, Any]) -> dict[str, UnionType]:
         kinds = root.get("header_union_types", [])
         tags = unique_names((k["name"] for k in kinds), "union_")
         return {
-            kind["name"]: UnionType(kind["name"], tag, tuple(
-                (name, member, self.types[header]) for member, (name, header) in zip(
-                    unique_names((h[0] for h in kind["headers"]), "m_"), kind["headers"], strict=True)))
+            kind["name"]: UnionType(
+                kind["name"],
+                tag,
+                tuple(
+                    (name, member, self.types[header])
+                    for member, (name, header) in zip(
+                        unique_names((h[0] for h in kind["headers"]), "m_"),
+                        kind["headers"],
+                        strict=True,
+                    )
+                ),
+            )
             for tag, kind in zip(tags, kinds, strict=True)
         }
 
@@ -233,14 +266,20 @@ class Layout:
         union_elements: set[int] = set()
         unions = {u["id"]: u for u in root.get("header_unions", [])}
         stacks = root.get("header_union_stacks", [])
-        for code, item in zip(unique_names((s["name"] for s in stacks), "us_"), stacks, strict=True):
+        for code, item in zip(
+            unique_names((s["name"] for s in stacks), "us_"), stacks, strict=True
+        ):
             kind = self.union_types[item["union_type"]]
             ids = item["header_union_ids"]
-            self._add_stack(self.union_stacks, item["name"], code, f"struct {kind.tag}", len(ids), None, kind)
+            self._add_stack(
+                self.union_stacks, item["name"], code, f"struct {kind.tag}", len(ids), None, kind
+            )
             for index, union_id in enumerate(ids):
                 union_elements.add(union_id)
                 self._add_union(unions[union_id], f"H->{code}[{index}]", by_id, placed)
-        for code, item in zip(unique_names((u["name"] for u in unions.values()), "u_"), unions.values(), strict=True):
+        for code, item in zip(
+            unique_names((u["name"] for u in unions.values()), "u_"), unions.values(), strict=True
+        ):
             if item["id"] not in union_elements:
                 self.members.append(f"struct {self.union_types[item['union_type']].tag} {code};")
                 self._add_union(item, f"H->{code}", by_id, placed)
@@ -250,7 +289,9 @@ class Layout:
             ids = item["header_ids"]
             if placed.intersection(ids):
                 raise unsupported(f"header stack {item['name']} of union members", item)
-            self._add_stack(self.stacks, item["name"], code, f"struct {header.tag}", len(ids), header, None)
+            self._add_stack(
+                self.stacks, item["name"], code, f"struct {header.tag}", len(ids), header, None
+            )
             for index, header_id in enumerate(ids):
                 placed.add(header_id)
                 self.headers[by_id[header_id]["name"]] = Header(f"H->{code}[{index}]", header)
@@ -260,17 +301,29 @@ class Layout:
             self.members.append(f"struct {header.tag} {code};")
             found = Header(f"H->{code}", header, bool(item["metadata"]))
             if header.bits % 8 and not found.metadata:
-                raise unsupported(f"header {item['name']} of {header.bits} bits (not whole bytes)", item)
+                raise unsupported(
+                    f"header {item['name']} of {header.bits} bits (not whole bytes)", item
+                )
             self.headers[item["name"]] = found
             if found.metadata:
                 self.metadata.append(found)
 
-    def _add_stack(self, table: dict[str, Stack], name: str, code: str, c_type: str, size: int,
-                   header: HeaderType | None, union: UnionType | None) -> None:
+    def _add_stack(
+        self,
+        table: dict[str, Stack],
+        name: str,
+        code: str,
+        c_type: str,
+        size: int,
+        header: HeaderType | None,
+        union: UnionType | None,
+    ) -> None:
         self.members.append(f"{c_type} {code}[{size + 1}]; uint32_t {code}_count;")
         table[name] = Stack(f"H->{code}", f"H->{code}_count", size, header, union)
 
-    def _add_union(self, item: dict[str, Any], code: str, by_id: dict[int, dict[str, Any]], placed: set[int]) -> None:
+    def _add_union(
+        self, item: dict[str, Any], code: str, by_id: dict[int, dict[str, Any]], placed: set[int]
+    ) -> None:
         union = Union(code, self.union_types[item["union_type"]])
         self.unions[item["name"]] = union
         for index, header_id in enumerate(item["header_ids"]):

@@ -20,7 +20,9 @@ SCOPE = Scope()
 class Parser:
     """Translates the parser of a program."""
 
-    def __init__(self, program: Program, layout: Layout, expressions: Expressions, actions: Actions) -> None:
+    def __init__(
+        self, program: Program, layout: Layout, expressions: Expressions, actions: Actions
+    ) -> None:
         self.layout = layout
         self.expressions = expressions
         self.actions = actions
@@ -29,11 +31,13 @@ class Parser:
 
     def function(self, parser: dict[str, Any] | None) -> str:
         """`parse(p)`: everything up to the verification of checksums, which it calls."""
-        lines = ["static void parse(struct packet *p) {",
-                 "    struct phv *H = (struct phv *)p->phv; struct state *S = p->sw->state; const uint8_t *P = NULL;",
-                 "    const uint8_t *d = p->data; uint32_t at = 0, n = p->len, states = 0;",
-                 "    (void)H; (void)S; (void)P; (void)d; (void)n; (void)states;",
-                 "    p->parser_error = PROGRAM.errors[NO_ERROR]; p->checksum_error = false;"]
+        lines = [
+            "static void parse(struct packet *p) {",
+            "    struct phv *H = (struct phv *)p->phv; struct state *S = p->sw->state; const uint8_t *P = NULL;",
+            "    const uint8_t *d = p->data; uint32_t at = 0, n = p->len, states = 0;",
+            "    (void)H; (void)S; (void)P; (void)d; (void)n; (void)states;",
+            "    p->parser_error = PROGRAM.errors[NO_ERROR]; p->checksum_error = false;",
+        ]
         if parser and parser.get("init_state"):
             names = [s["name"] for s in parser["parse_states"]]
             self.labels = dict(zip(names, unique_names(names, "state_"), strict=True))
@@ -47,7 +51,10 @@ class Parser:
         return self.labels[name] if name else "done"
 
     def _state(self, state: dict[str, Any]) -> list[str]:
-        lines = [f"{self._label(state['name'])}:", f"    if (++states > {MAX_STATES}) FAIL(PARSER_TIMEOUT);"]
+        lines = [
+            f"{self._label(state['name'])}:",
+            f"    if (++states > {MAX_STATES}) FAIL(PARSER_TIMEOUT);",
+        ]
         for op in state["parser_ops"]:
             lines += ["    " + line for line in self._op(op, state)]
         lines += ["    " + line for line in self._select(state)]
@@ -66,23 +73,37 @@ class Parser:
         if kind == "primitive":
             return self.actions.statement(parameters[0], SCOPE)
         if kind == "shift":
-            return [f"if (n - at < {parameters[0]}) FAIL(PACKET_TOO_SHORT);", f"at += {parameters[0]};"]
+            return [
+                f"if (n - at < {parameters[0]}) FAIL(PACKET_TOO_SHORT);",
+                f"at += {parameters[0]};",
+            ]
         if kind == "advance":
-            return [f"{{ uint64_t bits = {self.expressions.modular(parameters[0], 64, SCOPE)};",
-                    "  if (bits % 8) FAIL(PARSER_INVALID_ARGUMENT);",
-                    "  if (n - at < bits / 8) FAIL(PACKET_TOO_SHORT);", "  at += (uint32_t)(bits / 8); }"]
+            return [
+                f"{{ uint64_t bits = {self.expressions.modular(parameters[0], 64, SCOPE)};",
+                "  if (bits % 8) FAIL(PARSER_INVALID_ARGUMENT);",
+                "  if (n - at < bits / 8) FAIL(PACKET_TOO_SHORT);",
+                "  at += (uint32_t)(bits / 8); }",
+            ]
         raise unsupported(f"parser operation {kind} in state {state['name']}", op)
 
-    def _extract(self, parameters: list[Node], op: dict[str, Any], state: dict[str, Any]) -> list[str]:
+    def _extract(
+        self, parameters: list[Node], op: dict[str, Any], state: dict[str, Any]
+    ) -> list[str]:
         target, value = parameters[0]["type"], parameters[0]["value"]
         before: list[str] = []
         after: list[str] = []
         if isinstance(value, dict):
-            raise unsupported(f"extract to a header found at run time, in state {state['name']},", op)
+            raise unsupported(
+                f"extract to a header found at run time, in state {state['name']},", op
+            )
         if target == "regular":
             header = self.layout.headers[value]
         elif target in ("stack", "union_stack"):
-            stack = self.layout.stacks[value] if target == "stack" else self.layout.union_stacks[value[0]]
+            stack = (
+                self.layout.stacks[value]
+                if target == "stack"
+                else self.layout.union_stacks[value[0]]
+            )
             before = [f"if ({stack.count} >= {stack.size}) FAIL(STACK_OUT_OF_BOUNDS);"]
             after = [f"{stack.count}++;"]
             if stack.header:
@@ -93,30 +114,43 @@ class Parser:
                 index = names.index(value[1])
                 _, member, kind = stack.union.members[index]
                 element = stack.element(stack.count)
-                others = " ".join(f"{element}.{m}.valid = 0;" for _, m, _ in stack.union.members if m != member)
+                others = " ".join(
+                    f"{element}.{m}.valid = 0;" for _, m, _ in stack.union.members if m != member
+                )
                 header = Header(f"{element}.{member}", kind)
                 after = [others, *after]
         else:
             raise unsupported(f"extract to {target} in state {state['name']}", op)
-        body = self._extract_varbit(header, parameters[1]) if op["op"] == "extract_VL" else self._extract_fixed(header, op)
+        body = (
+            self._extract_varbit(header, parameters[1])
+            if op["op"] == "extract_VL"
+            else self._extract_fixed(header, op)
+        )
         return [*before, *body, header.set_valid(), *after]
 
     @staticmethod
     def _extract_fixed(header: Header, op: dict[str, Any]) -> list[str]:
         if header.type.varbit:
-            raise unsupported(f"extract of header {header.type.name} with a varbit but no length", op)
+            raise unsupported(
+                f"extract of header {header.type.name} with a varbit but no length", op
+            )
         size = header.type.bytes
-        return [f"if (n - at < {size}) FAIL(PACKET_TOO_SHORT);",
-                f"extract_{header.type.tag}(&{header.code}, d + at);", f"at += {size};"]
+        return [
+            f"if (n - at < {size}) FAIL(PACKET_TOO_SHORT);",
+            f"extract_{header.type.tag}(&{header.code}, d + at);",
+            f"at += {size};",
+        ]
 
     def _extract_varbit(self, header: Header, length: Node) -> list[str]:
         size = header.type.bytes
         code = self.expressions.modular(length, 32, SCOPE)
-        return [f"{{ uint32_t bits = (uint32_t)({code});",
-                "  if (bits % 8) FAIL(PARSER_INVALID_ARGUMENT);",
-                f"  if (n - at < (uint64_t){size} + bits / 8) FAIL(PACKET_TOO_SHORT);",
-                f"  if ({size} + bits / 8 > {header.type.max_bytes}) FAIL(HEADER_TOO_SHORT);",
-                f"  extract_{header.type.tag}(&{header.code}, d + at, bits); at += {size} + bits / 8; }}"]
+        return [
+            f"{{ uint32_t bits = (uint32_t)({code});",
+            "  if (bits % 8) FAIL(PARSER_INVALID_ARGUMENT);",
+            f"  if (n - at < (uint64_t){size} + bits / 8) FAIL(PACKET_TOO_SHORT);",
+            f"  if ({size} + bits / 8 > {header.type.max_bytes}) FAIL(HEADER_TOO_SHORT);",
+            f"  extract_{header.type.tag}(&{header.code}, d + at, bits); at += {size} + bits / 8; }}",
+        ]
 
     def _set(self, parameters: list[Node]) -> list[str]:
         target = self.expressions.place(parameters[0], SCOPE)
@@ -130,18 +164,27 @@ class Parser:
         lines = [f"if ((n - at) * 8 < {offset + bits}) FAIL(PACKET_TOO_SHORT);"]
         if field.wide:
             shorter = min(bits, field.bits)
-            lines.append(f"memset({header.at(field)}, 0, {field.bytes}); put_wide({header.at(field)}, {field.bits}, "
-                         f"d + at, {offset + bits - shorter}, {shorter});")
+            lines.append(
+                f"memset({header.at(field)}, 0, {field.bytes}); put_wide({header.at(field)}, {field.bits}, "
+                f"d + at, {offset + bits - shorter}, {shorter});"
+            )
         elif bits > field.bits:
-            lines.append(f"{header.at(field)} = ({field.c_type})get_bits(d + at, {offset + bits - field.bits}, {field.bits});")
+            lines.append(
+                f"{header.at(field)} = ({field.c_type})get_bits(d + at, {offset + bits - field.bits}, {field.bits});"
+            )
         else:
-            lines.append(f"{header.at(field)} = ({field.c_type})get_bits(d + at, {offset}, {bits});")
+            lines.append(
+                f"{header.at(field)} = ({field.c_type})get_bits(d + at, {offset}, {bits});"
+            )
         return lines
 
     def _verify(self, parameters: list[Any]) -> list[str]:
         condition = self.expressions.boolean(parameters[0], SCOPE)
-        error = str(parameters[1]) if isinstance(parameters[1], int) else \
-            self.expressions.modular(parameters[1], 64, SCOPE)
+        error = (
+            str(parameters[1])
+            if isinstance(parameters[1], int)
+            else self.expressions.modular(parameters[1], 64, SCOPE)
+        )
         return [f"if (!({condition})) {{ p->parser_error = (uint32_t)({error}); goto done; }}"]
 
     # -- select
@@ -176,9 +219,13 @@ class Parser:
                 offset, bits = value
                 lines.append(f"if ((n - at) * 8 < {offset + bits}) FAIL(PACKET_TOO_SHORT);")
                 if bits > 128:
-                    lines.append(f"uint8_t k{index}[{(bits + 7) // 8}]; wide_get(k{index}, {bits}, d + at, {offset});")
+                    lines.append(
+                        f"uint8_t k{index}[{(bits + 7) // 8}]; wide_get(k{index}, {bits}, d + at, {offset});"
+                    )
                 else:
-                    lines.append(f"{_key_type(bits)} k{index} = ({_key_type(bits)})get_bits(d + at, {offset}, {bits});")
+                    lines.append(
+                        f"{_key_type(bits)} k{index} = ({_key_type(bits)})get_bits(d + at, {offset}, {bits});"
+                    )
                 sizes.append(bits)
                 continue
             check, header, field = self._key_field(part)
@@ -204,7 +251,11 @@ class Parser:
             stack = self.layout.stacks[value[0]]
             assert stack.header is not None
             header = Header(stack.element(f"{stack.count} - 1"), stack.header)
-            return [f"if (!{stack.count}) FAIL(STACK_OUT_OF_BOUNDS);"], header, stack.header.field(value[1])
+            return (
+                [f"if (!{stack.count}) FAIL(STACK_OUT_OF_BOUNDS);"],
+                header,
+                stack.header.field(value[1]),
+            )
         if part["type"] == "union_stack_field":
             stack = self.layout.union_stacks[value[0]]
             assert stack.union is not None
@@ -226,7 +277,11 @@ class Parser:
     def _case(self, transition: dict[str, Any], sizes: list[int]) -> str:
         values = self._split(transition["value"], sizes)
         mask = transition.get("mask")
-        masks = [(1 << (bits + 7) // 8 * 8) - 1 for bits in sizes] if mask is None else self._split(mask, sizes)
+        masks = (
+            [(1 << (bits + 7) // 8 * 8) - 1 for bits in sizes]
+            if mask is None
+            else self._split(mask, sizes)
+        )
         tests = []
         for index, (bits, value, ternary) in enumerate(zip(sizes, values, masks, strict=True)):
             full = (1 << bits) - 1
@@ -234,7 +289,9 @@ class Parser:
             value &= ternary
             if bits > 128:
                 size = (bits + 7) // 8
-                tests.append(f"same_masked(k{index}, {_bytes(value, size)}, {_bytes(ternary, size)}, {size})")
+                tests.append(
+                    f"same_masked(k{index}, {_bytes(value, size)}, {_bytes(ternary, size)}, {size})"
+                )
             elif ternary == full:
                 tests.append(f"k{index} == {_number(value, bits)}")
             elif ternary:
@@ -250,7 +307,9 @@ class Parser:
             if bits > 128:
                 stores.append(f"memcpy(key + {offset}, k{index}, {size});")
             else:
-                stores.append(f"store_be{'128' if bits > 64 else ''}(key + {offset}, {size}, k{index});")
+                stores.append(
+                    f"store_be{'128' if bits > 64 else ''}(key + {offset}, {size}, k{index});"
+                )
             offset += size
         mask = transition.get("mask")
         mask_code = "NULL" if mask is None else _bytes(int(mask, 16), total)

@@ -91,7 +91,9 @@ for _ in range(400):
             await asyncio.gather(*both)
             await asyncio.sleep(2.0)
             flooded = frame_counts(network.network)
-    assert lost_frames(start, calm)["s1"] < 10  # hosts announce their multicast groups, nobody listens
+    assert (
+        lost_frames(start, calm)["s1"] < 10
+    )  # hosts announce their multicast groups, nobody listens
     assert lost_frames(calm, flooded)["s1"] > 50
 
 

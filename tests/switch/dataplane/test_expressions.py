@@ -15,7 +15,9 @@ WIDTHS = [1, 3, 8, 13, 32, 48, 63, 64, 65, 100, 128, 129, 200, 256]
 class Oracle:
     """Random expressions with their value by Python's integers."""
 
-    def __init__(self, seed: int, fields: dict[str, tuple[int, bool]], values: dict[str, int]) -> None:
+    def __init__(
+        self, seed: int, fields: dict[str, tuple[int, bool]], values: dict[str, int]
+    ) -> None:
         self.random = random.Random(seed)
         self.fields = fields
         self.values = values
@@ -37,7 +39,9 @@ class Oracle:
         """An expression and its value; wide intermediates are masked, as p4c does."""
         if depth == 0:
             return self.leaf()
-        kind = self.random.choice(["+", "-", "*", "&", "|", "^", "~", "<<", ">>", "mod", "sat", "usat", "?", "b2d"])
+        kind = self.random.choice(
+            ["+", "-", "*", "&", "|", "^", "~", "<<", ">>", "mod", "sat", "usat", "?", "b2d"]
+        )
         left, a = self.make(depth - 1)
         right, b = self.make(depth - 1)
         bits = self.random.choice(WIDTHS)
@@ -64,7 +68,14 @@ class Oracle:
             return op("?", left, right, cond=op("<", left, right)), min(b, a)
         else:
             test = self.random.choice(["==", "!=", "<", "<=", ">", ">="])
-            truth = {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[test]
+            truth = {
+                "==": a == b,
+                "!=": a != b,
+                "<": a < b,
+                "<=": a <= b,
+                ">": a > b,
+                ">=": a >= b,
+            }[test]
             return op("b2d", None, op(test, left, right)), int(truth)
         return op("&", node, const(mask)), value & mask
 
@@ -73,18 +84,31 @@ class Oracle:
 def test_random_expressions_equal_unbounded_integers(seed: int) -> None:
     source = random.Random(seed)
     fields = {f"u{w}": (w, False) for w in WIDTHS} | {f"s{w}": (w, True) for w in WIDTHS if w > 1}
-    values = {name: source.choice([0, (1 << bits) - 1, 1 << (bits - 1), source.getrandbits(bits)])
-              for name, (bits, _) in fields.items()}
+    values = {
+        name: source.choice([0, (1 << bits) - 1, 1 << (bits - 1), source.getrandbits(bits)])
+        for name, (bits, _) in fields.items()
+    }
     pad = -sum(bits for bits, _ in fields.values()) % 8
     oracle = Oracle(seed, fields, values)
     results = [(width, *oracle.make(source.randrange(1, 4))) for width in WIDTHS for _ in range(4)]
     out = [(f"r{i}", width) for i, (width, _, _) in enumerate(results)]
     out_pad = -sum(width for _, width in out) % 8
     program = Source(
-        fields=[(name, bits, signed) for name, (bits, signed) in fields.items()] + ([("pad", pad)] if pad else []),
-        body=[to_port(1), *(assign(ref("o", f"r{i}"), wrapped(node)) for i, (_, node, _) in enumerate(results)),
-              {"op": "add_header_fast", "parameters": [{"type": "header", "value": "o"}]}],
-        more_types=[{"name": "o_t", "id": 9, "fields": [[*f, False] for f in out] + ([["pad", out_pad, False]] if out_pad else [])}],
+        fields=[(name, bits, signed) for name, (bits, signed) in fields.items()]
+        + ([("pad", pad)] if pad else []),
+        body=[
+            to_port(1),
+            *(assign(ref("o", f"r{i}"), wrapped(node)) for i, (_, node, _) in enumerate(results)),
+            {"op": "add_header_fast", "parameters": [{"type": "header", "value": "o"}]},
+        ],
+        more_types=[
+            {
+                "name": "o_t",
+                "id": 9,
+                "fields": [[*f, False] for f in out]
+                + ([["pad", out_pad, False]] if out_pad else []),
+            }
+        ],
         more_headers=[{"name": "o", "id": 9, "header_type": "o_t", "metadata": False}],
         order=["o"],
     )

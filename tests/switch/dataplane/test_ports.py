@@ -31,7 +31,10 @@ class Wire:
     """Our end of a veth whose other end is a port of the switch."""
 
     def __init__(self, index: int) -> None:
-        self.ours, self.theirs = f"dpt{os.getpid() % 100000}h{index}", f"dpt{os.getpid() % 100000}s{index}"
+        self.ours, self.theirs = (
+            f"dpt{os.getpid() % 100000}h{index}",
+            f"dpt{os.getpid() % 100000}s{index}",
+        )
         run(f"ip link add {self.ours} type veth peer name {self.theirs}")
         for name in (self.ours, self.theirs):
             run(f"sysctl -qw net.ipv6.conf.{name}.disable_ipv6=1")
@@ -73,7 +76,10 @@ def wires() -> Iterator[list[Wire]]:
 
 @pytest.fixture
 def switch(wires: list[Wire]) -> Iterator[Dataplane]:
-    program = Source([*ETHERNET], body=[to_port(ref("h", "out")), assign(ref(STD, "priority"), ref("h", "queue"))])
+    program = Source(
+        [*ETHERNET],
+        body=[to_port(ref("h", "out")), assign(ref(STD, "priority"), ref("h", "queue"))],
+    )
     with Dataplane(queues=8) as dataplane:
         dataplane.load(program.json())
         for index, wire in enumerate(wires):
@@ -114,7 +120,9 @@ def until(condition: Callable[[], bool], seconds: float = 5) -> None:
 
 
 @pytest.mark.parametrize(("mbit", "frames"), [(5, 300), (40, 900)])
-def test_a_port_sends_at_its_rate(switch: Dataplane, wires: list[Wire], mbit: int, frames: int) -> None:
+def test_a_port_sends_at_its_rate(
+    switch: Dataplane, wires: list[Wire], mbit: int, frames: int
+) -> None:
     """A backlog drains in the time it takes on the wire (never faster; the machine may be slower at times)."""
     switch.set_queue_limits(packets=frames)
     switch.set_port_rate(1, mbit * 1_000_000)
@@ -125,7 +133,9 @@ def test_a_port_sends_at_its_rate(switch: Dataplane, wires: list[Wire], mbit: in
             wires[0].socket.send(frame(1))
         times = [moment for moment, _ in wires[1].take(frames)]
         spent.append(times[-1] - times[0])
-    assert 0.95 * expected < min(spent) < 2 * expected     # `make bench-switch` holds it to 2 % on a quiet machine
+    assert (
+        0.95 * expected < min(spent) < 2 * expected
+    )  # `make bench-switch` holds it to 2 % on a quiet machine
 
 
 def test_the_higher_class_goes_first(switch: Dataplane, wires: list[Wire]) -> None:
@@ -137,7 +147,9 @@ def test_the_higher_class_goes_first(switch: Dataplane, wires: list[Wire]) -> No
     classes = [data[16] for _, data in wires[1].take(200)]
     assert classes.count(7) == classes.count(0) == 100
     first = classes.index(7)
-    assert classes[first:first + 110].count(7) == 100     # a few frames of 0 leave while the last of 7 arrive
+    assert (
+        classes[first : first + 110].count(7) == 100
+    )  # a few frames of 0 leave while the last of 7 arrive
 
 
 def test_a_congested_port_holds_nobody_up(switch: Dataplane, wires: list[Wire]) -> None:
@@ -151,7 +163,7 @@ def test_a_congested_port_holds_nobody_up(switch: Dataplane, wires: list[Wire]) 
 
 
 def test_queues_are_limited_in_packets_and_bytes(switch: Dataplane, wires: list[Wire]) -> None:
-    switch.set_port_rate(1, 8_000)                        # one frame a second
+    switch.set_port_rate(1, 8_000)  # one frame a second
     switch.set_queue_limits(packets=10)
     switch.set_queue_limits(octets=3000, queue=3)
     for _ in range(50):
@@ -169,11 +181,11 @@ def test_a_link_that_goes_down_is_an_event(switch: Dataplane, wires: list[Wire])
     run(f"ip link set {wires[2].ours} down")
     wait_for(switch, PortStatus(2, False))
     assert not switch.port_up(2)
-    wires[0].socket.send(frame(2))                         # must not disturb the others
+    wires[0].socket.send(frame(2))  # must not disturb the others
     run(f"ip link set {wires[2].ours} up")
     wait_for(switch, PortStatus(2, True))
     with suppress(OSError):
-        wires[2].socket.recv(65536)                        # our own socket's "network is down"
+        wires[2].socket.recv(65536)  # our own socket's "network is down"
     wires[0].socket.send(frame(2, mark=5))
     assert wires[2].socket.recv(65536) == frame(2, mark=5)
 

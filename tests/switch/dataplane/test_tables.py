@@ -23,7 +23,11 @@ from switch.dataplane import (
 from tests.switch.dataplane.programs import Source, ref, to_port
 
 RUNTIME = {"type": "runtime_data", "value": 0}
-SEND = {"name": "send", "runtime_data": [{"name": "port", "bitwidth": 9}], "primitives": [to_port(RUNTIME)]}
+SEND = {
+    "name": "send",
+    "runtime_data": [{"name": "port", "bitwidth": 9}],
+    "primitives": [to_port(RUNTIME)],
+}
 NOTHING = {"name": "nothing", "primitives": []}
 
 
@@ -33,9 +37,19 @@ def send(port: int) -> Target:
 
 def program(*key: tuple[str, str], size: int = 200_000, **more: object) -> bytes:
     source = Source([("a", 32), ("b", 16), ("c", 16)], body=[to_port(511)], actions=[SEND, NOTHING])
-    source.table("t", [(ref("h", name), kind) for name, kind in key], [2, 3], max_size=size,
-                 default_entry={"action_id": 3, "action_const": False, "action_data": [], "action_entry_const": False},
-                 **more)
+    source.table(
+        "t",
+        [(ref("h", name), kind) for name, kind in key],
+        [2, 3],
+        max_size=size,
+        default_entry={
+            "action_id": 3,
+            "action_const": False,
+            "action_data": [],
+            "action_entry_const": False,
+        },
+        **more,
+    )
     return source.json()
 
 
@@ -82,18 +96,27 @@ def test_lpm_takes_the_longest_prefix(switch: Dataplane) -> None:
             rules[value, length] = port
             switch.insert(1, struct.pack("!IH", value, length), 0, send(port))
     for _ in range(500):
-        address = source.choice([source.getrandbits(32), source.choice(list(rules))[0] ^ source.getrandbits(2)])
-        best = max((rule for rule in rules if (address ^ rule[0]) >> (32 - rule[1]) == 0), key=lambda r: r[1])
+        address = source.choice(
+            [source.getrandbits(32), source.choice(list(rules))[0] ^ source.getrandbits(2)]
+        )
+        best = max(
+            (rule for rule in rules if (address ^ rule[0]) >> (32 - rule[1]) == 0),
+            key=lambda r: r[1],
+        )
         assert out(switch, address) == rules[best]
 
 
-@pytest.mark.parametrize("kinds", [("ternary", "ternary"), ("range", "exact"), ("range", "ternary"), ("lpm", "ternary")])
+@pytest.mark.parametrize(
+    "kinds", [("ternary", "ternary"), ("range", "exact"), ("range", "ternary"), ("lpm", "ternary")]
+)
 def test_the_highest_priority_wins(switch: Dataplane, kinds: tuple[str, str]) -> None:
     switch.load(program(("a", kinds[0]), ("b", kinds[1])))
     source = random.Random(3)
-    rules: list[tuple[int, int, bytes, int]] = []        # priority, -order, key, handle
+    rules: list[tuple[int, int, bytes, int]] = []  # priority, -order, key, handle
     for order in range(400):
-        key = b"".join(_random_field(source, kind, bits) for kind, bits in zip(kinds, (32, 16), strict=True))
+        key = b"".join(
+            _random_field(source, kind, bits) for kind, bits in zip(kinds, (32, 16), strict=True)
+        )
         priority = source.randrange(1, 40)
         try:
             handle = switch.insert(1, key, priority, send(order + 1))
@@ -104,7 +127,10 @@ def test_the_highest_priority_wins(switch: Dataplane, kinds: tuple[str, str]) ->
             switch.delete(rules.pop(source.randrange(len(rules)))[3])
     hits = 0
     for _ in range(1500):
-        a, b = source.choice([0, 5, 255, source.getrandbits(32)]), source.choice([1, 2, 3, source.getrandbits(16)])
+        a, b = (
+            source.choice([0, 5, 255, source.getrandbits(32)]),
+            source.choice([1, 2, 3, source.getrandbits(16)]),
+        )
         matching = [rule for rule in rules if _matches(rule[2], kinds, (a, b))]
         expected = -max(matching)[1] + 1 if matching else None
         hits += expected is not None
@@ -132,11 +158,15 @@ def _matches(key: bytes, kinds: tuple[str, str], values: tuple[int, int]) -> boo
     for kind, size, value in zip(kinds, (4, 2), values, strict=True):
         first = int.from_bytes(key[:size], "big")
         rest = 0 if kind == "exact" else 2 if kind == "lpm" else size
-        second = int.from_bytes(key[size:size + rest], "big")
-        key = key[size + rest:]
+        second = int.from_bytes(key[size : size + rest], "big")
+        key = key[size + rest :]
         bits = size * 8
-        good = {"exact": value == first, "range": first <= value <= second, "ternary": value & second == first,
-                "lpm": (value ^ first) >> (bits - second) == 0 if kind == "lpm" else False}[kind]
+        good = {
+            "exact": value == first,
+            "range": first <= value <= second,
+            "ternary": value & second == first,
+            "lpm": (value ^ first) >> (bits - second) == 0 if kind == "lpm" else False,
+        }[kind]
         if not good:
             return False
     return True
@@ -144,12 +174,17 @@ def _matches(key: bytes, kinds: tuple[str, str], values: tuple[int, int]) -> boo
 
 def test_a_hundred_thousand_entries_do_not_slow_a_lookup(switch: Dataplane) -> None:
     switch.load(program(("a", "exact")))
-    entries = [(struct.pack("!I", i * 2654435761 & 0xFFFFFFFF), 0, send(1 + i % 500)) for i in range(100_000)]
+    entries = [
+        (struct.pack("!I", i * 2654435761 & 0xFFFFFFFF), 0, send(1 + i % 500))
+        for i in range(100_000)
+    ]
     small = _seconds_per_lookup(switch, entries[:100])
     assert all(isinstance(result, int) for result in switch.insert_many(1, entries[:50_000]))
     assert all(isinstance(result, int) for result in switch.insert_many(1, entries[50_000:]))
-    assert all(out(switch, int.from_bytes(key, "big")) == int.from_bytes(target.params, "big")
-               for key, _, target in entries[::1000])
+    assert all(
+        out(switch, int.from_bytes(key, "big")) == int.from_bytes(target.params, "big")
+        for key, _, target in entries[::1000]
+    )
     assert _seconds_per_lookup(switch, entries[::1000]) < 5 * small + 1e-5
 
 
@@ -169,8 +204,12 @@ def test_errors_say_what_is_wrong(switch: Dataplane) -> None:
     handle = switch.insert(1, bytes(4), 0, send(1))
     with pytest.raises(DuplicateEntry):
         switch.insert(1, bytes(4), 0, send(2))
-    for key, target in ((bytes(3), send(1)), (bytes(3) + b"\5", Target(TargetKind.ACTION, 2, b"")),
-                        (bytes(3) + b"\5", Target(TargetKind.ACTION, 77, b"")), (bytes(3) + b"\5", Target(TargetKind.MEMBER, 1))):
+    for key, target in (
+        (bytes(3), send(1)),
+        (bytes(3) + b"\5", Target(TargetKind.ACTION, 2, b"")),
+        (bytes(3) + b"\5", Target(TargetKind.ACTION, 77, b"")),
+        (bytes(3) + b"\5", Target(TargetKind.MEMBER, 1)),
+    ):
         with pytest.raises(InvalidArgument):
             switch.insert(1, key, 0, target)
     switch.insert(1, bytes(3) + b"\1", 0, send(1))
@@ -195,8 +234,13 @@ def test_modify_keeps_the_counter(switch: Dataplane) -> None:
 
 def test_const_entries_and_defaults_come_from_the_program(switch: Dataplane) -> None:
     def entry(value: int, mask: int, port: int, priority: int) -> dict[str, object]:
-        return {"match_key": [{"match_type": "ternary", "key": f"{value:#010x}", "mask": f"{mask:#010x}"}],
-                "action_entry": {"action_id": 2, "action_data": [hex(port)]}, "priority": priority}
+        return {
+            "match_key": [
+                {"match_type": "ternary", "key": f"{value:#010x}", "mask": f"{mask:#010x}"}
+            ],
+            "action_entry": {"action_id": 2, "action_data": [hex(port)]},
+            "priority": priority,
+        }
 
     switch.load(program(("a", "ternary"), entries=[entry(1, 1, 5, 1), entry(0, 0, 6, 2)]))
     assert (out(switch, 1), out(switch, 2)) == (5, 6)
@@ -215,9 +259,19 @@ def test_the_default_action_can_be_set_and_restored(switch: Dataplane) -> None:
 
 
 def selector_program() -> bytes:
-    source = Source([("a", 32), ("b", 16), ("c", 16)], body=[to_port(511)], actions=[SEND, NOTHING], profiles=[{
-        "name": "ap", "id": 0, "max_size": 16,
-        "selector": {"algo": "identity", "input": [{"type": "field", "value": ["h", "c"]}]}}])
+    source = Source(
+        [("a", 32), ("b", 16), ("c", 16)],
+        body=[to_port(511)],
+        actions=[SEND, NOTHING],
+        profiles=[
+            {
+                "name": "ap",
+                "id": 0,
+                "max_size": 16,
+                "selector": {"algo": "identity", "input": [{"type": "field", "value": ["h", "c"]}]},
+            }
+        ],
+    )
     source.table("t", [(ref("h", "a"), "exact")], [2, 3], type="indirect_ws", action_profile="ap")
     return source.json()
 
@@ -256,8 +310,15 @@ def test_writes_from_another_thread_never_disturb_lookups(switch: Dataplane) -> 
     def churn() -> None:
         source = random.Random(4)
         while not stop.is_set():
-            handles = [switch.insert(1, struct.pack("!II", 1 << 20 | i << 8, 0xFFFFFFFF ^ (i % 30)), source.randrange(20), send(9))
-                       for i in range(200)]
+            handles = [
+                switch.insert(
+                    1,
+                    struct.pack("!II", 1 << 20 | i << 8, 0xFFFFFFFF ^ (i % 30)),
+                    source.randrange(20),
+                    send(9),
+                )
+                for i in range(200)
+            ]
             for handle in handles:
                 switch.delete(handle)
 
@@ -271,8 +332,11 @@ def test_writes_from_another_thread_never_disturb_lookups(switch: Dataplane) -> 
 
 
 def test_wrong_entries_in_a_program_leave_the_old_one_running(switch: Dataplane) -> None:
-    entry = {"match_key": [{"match_type": "exact", "key": "0x00000001"}],
-             "action_entry": {"action_id": 2, "action_data": ["0x5"]}, "priority": 1}
+    entry = {
+        "match_key": [{"match_type": "exact", "key": "0x00000001"}],
+        "action_entry": {"action_id": 2, "action_data": ["0x5"]},
+        "priority": 1,
+    }
     switch.load(program(("a", "exact"), entries=[entry]))
     with pytest.raises(ValueError, match="exists already"):
         switch.load(program(("a", "exact"), entries=[entry, entry]))

@@ -41,7 +41,17 @@ def compile_p4(source: Path, directory: Path) -> Compiled:
 def _run(source: Path, json: Path, *options: str) -> str:
     """p4c's complaint, empty if it is content."""
     std = "p4-14" if "p4_14" in str(source) else "p4-16"
-    command = ["p4c-bm2-ss", "--std", std, "--arch", "v1model", *options, "-o", str(json), str(source)]
+    command = [
+        "p4c-bm2-ss",
+        "--std",
+        std,
+        "--arch",
+        "v1model",
+        *options,
+        "-o",
+        str(json),
+        str(source),
+    ]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=120, cwd=source.parent
