@@ -117,6 +117,8 @@ class Expressions:
         value = node["value"]
         if node["type"] == "header":
             return self.layout.headers[value]
+        if node["type"] != "expression":
+            raise UnsupportedProgram(f"a header given as {node['type']} {value} is not supported")
         if value["op"] == "access_union_header":
             return self.union(value["left"], scope).member(value["right"])
         if value["op"] == "?":
