@@ -8,7 +8,7 @@ from statistics import fmean
 from controller.experiments.inputs import Problem
 from controller.model.fabric import Fabric
 from controller.model.job import Workload
-from controller.scheduling.echelon_search import Adopted, FixedOrder, Found, Item, search
+from controller.scheduling.echelon_search import WHOLE, Adopted, FixedOrder, Found, Item, search
 from controller.scheduling.plan import JobPlan
 from controller.scheduling.registry import POLICIES
 from controller.simulator.alone import alone_times
@@ -37,11 +37,18 @@ def searched(
     seed: int = 0,
 ) -> Found:
     """Search with the simulator as the player; the cost is the mean slowdown under `model`."""
-    plays = player(workload, fabric, alone_times(workload, fabric), model)
+    alone = alone_times(workload, fabric)
+    plays = player(workload, fabric, alone, model)
     plans = plans_of(workload, fabric)
+    iterations = {plan.job.name: plan.job.iterations for plan in plans}
     items = {plan.job.name: len(plan.group_names) for plan in plans}
     chosen = [POLICIES[name]() for name in baselines]
-    return search(plays, chosen, items, [longest_after(plans, fabric)], budget, seed)
+    shortest = sorted(items, key=lambda job: alone[job] * iterations[job])
+    starts = [
+        {(job, WHOLE): k for k, job in enumerate(shortest)},
+        longest_after(plans, fabric),
+    ]
+    return search(plays, chosen, items, starts, budget, seed)
 
 
 def longest_after(plans: Sequence[JobPlan], fabric: Fabric) -> dict[Item, int]:

@@ -169,8 +169,8 @@ def search(
 ) -> Found:
     """Search the orders of jobs and EchelonFlows for the least cost; seeded, deterministic.
 
-    `items` gives the number of EchelonFlows of every job; `starts` are orders worth a try. Plays
-    each baseline; then, under every rule, no order and, under the best two, the orders of jobs
+    `items` gives the number of EchelonFlows of every job; `starts` are orders of
+    jobs (all of them), or of EchelonFlows, that are worth a try. Plays each baseline; then, under every rule, no order and, under the best two, the orders of jobs
     that each baseline served best to worst, and `starts`, alone and within those orders of jobs;
     then improves the best by local moves: a job or one of its EchelonFlows moves to another's
     level or just before or after it, two jobs change places, or the rule changes. At most `budget`
@@ -188,6 +188,9 @@ def search(
     lines = []
     for _, outcome in sorted(played.values(), key=lambda entry: entry[1].cost)[:STARTS]:
         lines.append(sorted(items, key=lambda job: outcome.slowdown[job]))  # stable: as listed
+    starts = list(starts)
+    lines = [_line(start) for start in starts if _of_whole_jobs(start)] + lines
+    starts = [start for start in starts if not _of_whole_jobs(start)]
     for rule in rules:
         for line in lines:
             climb.consider({(job, WHOLE): k for k, job in enumerate(line)}, rule)
@@ -265,6 +268,14 @@ class _Climb:
         if self.items[job] < 2 or self.random.random() < 0.6:
             return job, WHOLE
         return job, int(self.random.integers(self.items[job]))
+
+
+def _of_whole_jobs(start: Mapping[Item, int]) -> bool:
+    return all(index == WHOLE for _, index in start)
+
+
+def _line(start: Mapping[Item, int]) -> list[str]:
+    return [job for job, _ in sorted(start, key=lambda item: start[item])]
 
 
 def _within(line: list[str], start: Mapping[Item, int]) -> dict[Item, int]:
