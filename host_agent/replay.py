@@ -111,16 +111,15 @@ class Replay:
 
     async def _open_all(self) -> None:
         opened: Counter[Pair] = Counter()
-        connections = []
         for worker in self._plan.workers:
             for send in worker.sends:
                 pair = _pair(worker, send)
                 if send.dst_ip and opened[pair] < OPEN_AHEAD:
                     opened[pair] += 1
                     connection = self._connection(send)
-                    connections.append(connection.connect())
+                    # One after another: the SYNs of all hosts at once overflow a port's queue.
+                    await connection.connect()
                     self._pool.give_back(pair, connection)
-        await asyncio.gather(*connections)
         self._report(api.FromHost(connected=api.Connected(scenario=self.scenario)))
 
     async def _work(self, worker: api.WorkerPlan, begin: float) -> None:

@@ -20,11 +20,11 @@ from topologies.addresses import FIRST_PORT, free_address
 from topologies.links import P4Interface
 from topologies.runfile import current
 from topologies.shaping import (
+    MARKED_QUEUE_FRAMES,
     UPLINK_HEADROOM,
     class_tree,
     host_leaf,
     port_leaf,
-    port_queue_frames,
 )
 from topologies.shell import run_lines, tc_lines
 
@@ -160,13 +160,12 @@ class EmbeddedSwitch(P4Switch):
         rates = []
         for port, interface in sorted(ports.items()):
             rates += ["--port-rate", f"{port}={round(interface.rate_bps)}bit"]
-        slowest = min((interface.rate_bps for interface in ports.values()), default=0.0)
         return [
             environment_python(),
             *("-m", "switch"),
             *self._options(ports),
             *rates,
-            *("--queue-limit", str(port_queue_frames(slowest))),
+            *("--queue-limit", str(MARKED_QUEUE_FRAMES)),
             *self._target_options(),
         ]
 

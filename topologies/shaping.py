@@ -28,6 +28,10 @@ LONGEST_PORT_QUEUE, SHORTEST_PORT_QUEUE = 30, 15
 PORT_QUEUE_SECONDS = 0.009
 "Time that a full queue takes to drain. Longer ones make TCP unfair over the seconds of a flow."
 
+MARKED_QUEUE_FRAMES = 100
+"""Queue of a class where the switch itself sees its length (embedded). The P4 program marks from 20 frames on, and the
+hosts ask for marks, so TCP keeps the queue short; the rest is for what waits while a higher class is served."""
+
 FRAME_BYTES = 1514
 "Ethernet header and 1500 bytes; rates count these, without preamble and checksum."
 

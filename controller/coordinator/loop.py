@@ -13,6 +13,7 @@ from controller.coordinator.changes import Changes, Wanted, order_changes
 from controller.coordinator.enforcer import FlowEnforcer
 from controller.coordinator.tracker import LiveFlow, Tracker
 from controller.coordinator.trickle import without_trickles
+from controller.model.network import DATA_CLASSES
 from controller.model.rule import FlowKey, FlowRule, RuleError
 from controller.scheduling.classes import cut_classes
 from controller.scheduling.policy import Policy
@@ -111,7 +112,7 @@ class DecisionLoop:
             self._too_high.clear()
             return float("inf")
         decision = self._policy.decide(state)
-        classes = cut_classes(state, decision)
+        classes = cut_classes(state, decision, DATA_CLASSES)
         paces = without_trickles(state, np.asarray(decision.pace))
         self.statistics.decisions += 1
         self.statistics.decide_s += time.monotonic() - now

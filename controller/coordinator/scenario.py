@@ -20,6 +20,7 @@ from controller.coordinator.tracker import LiveFlow
 from controller.model.errors import BadInput, WorkFailed
 from controller.model.fabric import Fabric
 from controller.model.job import Job, Workload
+from controller.model.network import ACK_CLASS, DATA_CLASSES
 from controller.scheduling.classes import cut_classes
 from controller.scheduling.plan import JobPlan, compile_job
 from controller.scheduling.registry import policy as make_policy
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from controller.coordinator.coordinator import Coordinator
 
 CONGESTION_CONTROL = "cubic"
-ACK_CLASS = 7
-"Class of acknowledgements, under every policy alike: they must not wait behind data."
 PROGRESS_INTERVAL = 0.05
 "Seconds between reports of what was acknowledged: at 40 Mbit/s, 250 KB."
 KEPT_PACE = 0.9
@@ -192,7 +191,7 @@ class Scenario:
         if any(slot != LOCAL for slot in slots):
             state = builder.state(0.0)
             decision = make_policy(self.policy).decide(state)
-            cut_classes(state, decision)
+            cut_classes(state, decision, DATA_CLASSES)
             decision.rank = np.arange(state.flows)
             cut_classes(state, decision, classes=1)  # as when there are more ranks than classes
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from controller.experiments.inputs import stretched
 from controller.model import EchelonFlow, Flow, Job, PlacedJob, Task, Workload
 from controller.profiles.files import read_job
 
+TRAINING_STRETCH = 2.5
+"Emulated seconds (and bytes) per second (and byte) of the training profiles."
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 
 MICRO_BATCHES = 3
@@ -75,17 +78,18 @@ def two_pipelines(unit_s: float, link_rate: float) -> Scenario:
 
 
 def training() -> Scenario:
-    """A recorded data-parallel job and two 1F1B pipelines of four stages that share hosts.
+    """A recorded data-parallel job and two GPipe pipelines of two stages.
 
-    The recording (`traces/README.md`) is of ResNet-18 on four ranks. Its ring all-reduces and the
-    pipelines meet at the links of h1, h2 and h3, and the pipelines once more in the core.
+    The recording (`traces/README.md`) is of ResNet-18 on four ranks. The first pipeline meets its
+    ring all-reduces at the link to h7, and the second one at the link from h2. Times and sizes are
+    stretched: a flow then takes 0.2 s at least, against which a decision's 4 ms count little.
     """
     ddp = read_job(TRACES / "resnet18-ddp.yaml")
-    pipeline_job = read_job(TRACES / "pipeline-1f1b.yaml")
+    gpipe = read_job(TRACES / "pipeline-gpipe.yaml")
     jobs = (
-        (ddp, "resnet18-ddp", 4, ("h1", "h2", "h4", "h3"), 0.0),
-        (pipeline_job, "pipeline-1", 5, ("h6", "h5", "h1", "h4"), 0.2),
-        (pipeline_job, "pipeline-2", 5, ("h3", "h2", "h1", "h8"), 0.4),
+        (ddp, "resnet18-ddp", 2, ("h7", "h5", "h8", "h6"), 0.0),
+        (gpipe, "pipeline-1", 7, ("h2", "h7"), 0.2),
+        (gpipe, "pipeline-2", 7, ("h2", "h3"), 0.4),
     )
     placed = tuple(
         PlacedJob(
@@ -98,5 +102,5 @@ def training() -> Scenario:
     return Scenario(
         "training",
         "A recorded data-parallel job beside two pipelines",
-        Workload(placed, "training"),
+        stretched(Workload(placed, "training"), TRAINING_STRETCH),
     )

@@ -8,7 +8,13 @@ from typing import Any
 
 from controller.coordinator.client import LiveResult
 from controller.experiments.checks import Preflight
-from topologies.shaping import FRAME_BYTES, UPLINK_HEADROOM, host_leaf, port_queue_frames
+from topologies.shaping import (
+    FRAME_BYTES,
+    MARKED_QUEUE_FRAMES,
+    UPLINK_HEADROOM,
+    host_leaf,
+    port_queue_frames,
+)
 
 
 def settings_of(
@@ -19,7 +25,7 @@ def settings_of(
     return {
         "congestion_control": ", ".join(used),
         **{f"sysctl {name}": value for name, value in sorted(result.raw.kernel.items())},
-        "port queue": f"{port_queue_frames(link_rate)} frames of {FRAME_BYTES} bytes a class",
+        "port queue": f"{_queue(target, link_rate)} frames of {FRAME_BYTES} bytes a class",
         "host uplink": f"{UPLINK_HEADROOM:g} of the link's rate",
         "host queue": host_leaf(),
         "target": target,
@@ -28,3 +34,7 @@ def settings_of(
         "python": platform.python_version(),
         "echelon": version("echelon"),
     }
+
+
+def _queue(target: str, link_rate: float) -> int:
+    return MARKED_QUEUE_FRAMES if target == "embedded" else port_queue_frames(link_rate)

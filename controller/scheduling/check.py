@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.model.errors import BadInput
-from controller.scheduling.policy import NetworkState
+from controller.scheduling.policy import Floats, Ints, NetworkState
 
 _FLOWS = ("size", "remaining")
 _GROUPS = ("group_weight",)
@@ -35,11 +36,11 @@ def check_state(state: NetworkState) -> None:
         )
 
 
-def _require_index(name: str, values: np.ndarray, count: int) -> None:
+def _require_index(name: str, values: Ints, count: int) -> None:
     _require(name, values, (values >= 0) & (values < count), f"a row below {count}")
 
 
-def _require(name: str, values: np.ndarray, good: np.ndarray, expected: str) -> None:
+def _require(name: str, values: Floats | Ints, good: NDArray[np.bool_], expected: str) -> None:
     if not good.all():
         row = int(np.flatnonzero(~good)[0])
         raise BadInput(f"{name}[{row}] is {values[row]}: expected {expected}")

@@ -214,7 +214,7 @@ def _heads_and_tails(plan: JobPlan, seconds: Floats, loads: list[Load]) -> tuple
                 turn[worker] = max(turn[worker], ends[node])
     # A job ends with its last task: what no task waits for may come later (without tasks, nothing).
     ends_it = np.arange(nodes) < plan.tasks if plan.tasks else np.ones(nodes, bool)
-    after = np.full(len(plan.held), -np.inf)
+    after: Floats = np.full(len(plan.held), -np.inf)
     for k in range(count - 1, -1, -1):
         for node, workers in enumerate(plan.holds):
             tail[k, node] = max((after[worker] for worker in workers), default=-np.inf)

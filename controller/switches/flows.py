@@ -8,12 +8,9 @@ from ipaddress import IPv6Address, ip_address
 import finsy as fy
 
 from controller.model.fabric import Path
-from controller.model.network import CLASSES, back
+from controller.model.network import ACK_CLASS, back
 from controller.model.rule import FlowKey, FlowRule
 from controller.switches.routes import Routes
-
-ACK_CLASS = CLASSES - 1
-"Acknowledgements travel in class 7 whatever the flow's class: in every policy alike."
 
 ACK_SHARE = 0.05
 "What acknowledgements may use of a link; they need 2 to 4 % of what they acknowledge."

@@ -65,6 +65,7 @@ class SwitchSession:
         self._neighbours = neighbours
         self._on_unknown_flow = on_unknown_flow
         self._lock = asyncio.Lock()
+        self._speaking = asyncio.Lock()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._switch = fy.Switch(
             switch.name,
@@ -241,7 +242,7 @@ class SwitchSession:
             answer = self._neighbours.answer(packet.payload)
             if answer is not None:
                 port = packet["ingress_port"]
-                await self._switch.write([fy.P4PacketOut(answer, egress_port=port, pad=0)])
+                await self._say(fy.P4PacketOut(answer, egress_port=port, pad=0))
 
     async def _hear_digests(self) -> None:
         async for digest in self._switch.read_digests(DIGEST, queue_size=QUEUE):
@@ -249,7 +250,12 @@ class SwitchSession:
                 assert isinstance(sample, dict)
                 fields = (sample[name] for name in ("src", "dst", "protocol", "sport", "dport"))
                 self._on_unknown_flow(self.name, flow_key(*fields), sample["reason"])
-            await self._switch.write([digest.ack()])
+            await self._say(digest.ack())
+
+    async def _say(self, message: fy.P4PacketOut | fy.P4DigestListAck) -> None:
+        """One message of the stream after another: gRPC fails a write that meets another."""
+        async with self._speaking:
+            await self._switch.write([message])
 
 
 _ANY_METER = fy.P4MeterConfig(cir=0, cburst=0, pir=0, pburst=0)

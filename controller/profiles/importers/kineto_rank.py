@@ -136,7 +136,7 @@ def read(path: Path) -> RankTrace:
 
 def merged(spans: Sequence[float]) -> NDArray[np.float64]:
     """(n, 2) the union of spans given as start, end, start, end, ..."""
-    pairs = np.asarray(spans, dtype=np.float64).reshape(-1, 2)
+    pairs: NDArray[np.float64] = np.asarray(spans, dtype=np.float64).reshape(-1, 2)
     if not len(pairs):
         return pairs
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
