@@ -9,12 +9,15 @@ from controller.experiments.inputs import stretched
 from controller.model import EchelonFlow, Flow, Job, PlacedJob, Task, Workload
 from controller.profiles.files import read_job
 
-TRAINING_STRETCH = 2.5
+TRAINING_STRETCH = 2.0
 "Emulated seconds (and bytes) per second (and byte) of the training profiles."
+ACTIVATIONS = 3.0
+"Bytes that the training scenario's pipelines send, per byte of their profile."
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 
 MICRO_BATCHES = 3
 COMPUTE_UNITS = 1.0
+LATER_UNITS = 0.02
 TRANSFER_UNITS = 2.0
 
 
@@ -63,10 +66,13 @@ def figure2(unit_s: float, link_rate: float) -> Scenario:
 
 
 def two_pipelines(unit_s: float, link_rate: float) -> Scenario:
-    """Two equal pipelines into one receiver: h1 -> h3 and h2 -> h3, the link to h3 is shared."""
+    """Two equal pipelines into one receiver: h1 -> h3 and h2 -> h3, the link to h3 is shared.
+
+    B starts a moment later, so that ties, which are decided by who comes first, fall as in the model.
+    """
     jobs = (
         PlacedJob(pipeline("A", unit_s, link_rate), {"w0": "h1", "w1": "h3"}),
-        PlacedJob(pipeline("B", unit_s, link_rate), {"w0": "h2", "w1": "h3"}),
+        PlacedJob(pipeline("B", unit_s, link_rate), {"w0": "h2", "w1": "h3"}, LATER_UNITS * unit_s),
     )
     return Scenario(
         "two-pipelines",
@@ -78,18 +84,22 @@ def two_pipelines(unit_s: float, link_rate: float) -> Scenario:
 
 
 def training() -> Scenario:
-    """A recorded data-parallel job and two GPipe pipelines of two stages.
+    """A recorded data-parallel job and two GPipe pipelines; every host belongs to one job.
 
-    The recording (`traces/README.md`) is of ResNet-18 on four ranks. The first pipeline meets its
-    ring all-reduces at the link to h7, and the second one at the link from h2. Times and sizes are
-    stretched: a flow then takes 0.2 s at least, against which a decision's 4 ms count little.
+    The recording (`traces/README.md`) is of ResNet-18 on four ranks. The pipelines have two stages
+    and `ACTIVATIONS` times the activations of their profile. The jobs meet in the oversubscribed
+    core. Times and sizes are stretched: a flow then takes 0.2 s at least, against which the 4 ms of
+    a decision count little.
     """
     ddp = read_job(TRACES / "resnet18-ddp.yaml")
     gpipe = read_job(TRACES / "pipeline-gpipe.yaml")
+    gpipe = replace(
+        gpipe, flows=tuple(replace(one, bytes=ACTIVATIONS * one.bytes) for one in gpipe.flows)
+    )
     jobs = (
-        (ddp, "resnet18-ddp", 2, ("h7", "h5", "h8", "h6"), 0.0),
-        (gpipe, "pipeline-1", 7, ("h2", "h7"), 0.2),
-        (gpipe, "pipeline-2", 7, ("h2", "h3"), 0.4),
+        (ddp, "resnet18-ddp", 2, ("h5", "h6", "h3", "h2"), 0.0),
+        (gpipe, "pipeline-1", 7, ("h1", "h8"), 0.2),
+        (gpipe, "pipeline-2", 7, ("h4", "h7"), 0.4),
     )
     placed = tuple(
         PlacedJob(
