@@ -14,9 +14,13 @@ from controller.api import PROTOCOL
 from controller.api import coordinator_pb2 as api
 from controller.model import Workload
 from controller.model.errors import WorkFailed
+from controller.model.network import DATA_CLASSES
 from host_agent.agent import Agent
 from host_agent.client import FlowClient
 from tests.coordinator.conftest import RATE, Live, RecordingEnforcer, live, pipeline, placed
+
+TOP = DATA_CLASSES - 1
+"The class that is served first among data; acknowledgements have class 7."
 
 TOS = {socket.AF_INET: (socket.IPPROTO_IP, socket.IP_TOS)}
 
@@ -61,9 +65,9 @@ async def test_a_framework_flow_is_granted_tagged_and_paced_before_it_connects(
             target = server.getsockname()[:2]
             flow = await asyncio.to_thread(sender.open, ("A", 0, "a0"), "127.0.1.1", target)
             rules = system.enforcer.installed
-            assert [rule.class_ for rule in rules.values()] == [7]
+            assert [rule.class_ for rule in rules.values()] == [TOP]
             assert next(iter(rules)).src_port == flow.sock.getsockname()[1]
-            assert flow.sock.getsockopt(*TOS[flow.sock.family]) == 7 << 5
+            assert flow.sock.getsockopt(*TOS[flow.sock.family]) == TOP << 5
             assert int.from_bytes(flow.sock.getsockopt(1, 47, 8), "little") == round(
                 RATE / 8 * 1448 / 1514
             )

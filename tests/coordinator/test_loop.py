@@ -14,10 +14,14 @@ from controller.coordinator.changes import Wanted
 from controller.coordinator.loop import DecisionLoop
 from controller.coordinator.tracker import Tracker
 from controller.model import PlacedJob
+from controller.model.network import DATA_CLASSES
 from controller.model.rule import FlowKey, FlowRule
 from controller.scheduling.plan import compile_job
 from controller.scheduling.registry import policy
 from tests.coordinator.conftest import RATE, RecordingEnforcer, pipeline, star
+
+TOP = DATA_CLASSES - 1
+"The class that is served first among data; acknowledgements have class 7."
 
 
 @dataclass
@@ -83,7 +87,7 @@ async def test_in_order_the_second_waits_and_takes_over() -> None:
         assert [(flow, pace) for flow, _, pace in system.told] == [("a0", RATE), ("a1", 0.0)]
         assert len(system.enforcer.installed) == 1  # a waiter needs no rule
         await system.finish("a0")
-        assert system.told[-1] == ("a1", 7, RATE)
+        assert system.told[-1] == ("a1", TOP, RATE)
 
 
 async def test_a_meter_follows_its_pace_down_only_when_it_has_stood(

@@ -10,7 +10,11 @@ import grpc
 import pytest
 
 from controller.model import Flow, Job, PlacedJob, Task, Workload
+from controller.model.network import DATA_CLASSES
 from tests.coordinator.conftest import RATE, RecordingEnforcer, live, pipeline, placed
+
+TOP = DATA_CLASSES - 1
+"The class that is served first among data; acknowledgements have class 7."
 
 
 @pytest.mark.parametrize("policy", ["fair", "fifo", "varys", "echelon"])
@@ -57,7 +61,7 @@ async def test_fair_is_one_class_and_nobody_is_paced(tmp_path: Path) -> None:
     async with live(tmp_path) as system:
         result, _ = await system.play(placed(pipeline(), "h1", "h2"), "fair")
     settings = {(c.class_, c.pace) for flow in result.raw.flows for c in flow.classes}
-    assert settings == {(7, float("inf"))}
+    assert settings == {(TOP, float("inf"))}
     assert all(flow.pace_ratio == 0 for flow in result.raw.flows)
 
 
@@ -140,7 +144,7 @@ async def test_a_refused_rule_leaves_its_flow_in_class_0_and_is_told(tmp_path: P
     async with live(tmp_path, enforcer=RecordingEnforcer(refuse=1)) as system:
         result, events = await system.play(placed(pipeline(), "h1", "h2"), "fair")
     assert result.raw.flows[0].classes[-1].class_ == 0
-    assert result.raw.flows[1].classes[-1].class_ == 7
+    assert result.raw.flows[1].classes[-1].class_ == TOP
     assert result.raw.decisions.rules_refused == 1
     assert "table full" in result.raw.notes[0]
     assert any(event.WhichOneof("kind") == "note" for event in events)

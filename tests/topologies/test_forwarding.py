@@ -80,11 +80,11 @@ async def test_frames_lost_in_a_switch_are_counted(emulate: MakeNetwork, target:
             start = frame_counts(network.network)
             await in_host(network, "h1", "ping", "-c20", "-i0.01", "-W5", "10.0.0.3")
             calm = frame_counts(network.network)
-            # 400 frames at once from each of two hosts into one port whose queue holds a few dozen
+            # 1,000 frames at once from each of two hosts into one port whose queue holds a hundred at most
             blast = f"""
 import socket
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for _ in range(400):
+for _ in range(1000):
     sender.sendto(bytes(1400), ("10.0.0.3", {PORT}))
 """
             both = (in_host(network, host, sys.executable, "-c", blast) for host in ("h1", "h2"))
