@@ -105,13 +105,11 @@ def compare(
 ) -> None:
     """Policies side by side on the simulator, each beside the bound no schedule can pass."""
     from controller.experiments.inputs import read_problem
-    from controller.experiments.offline import DEFAULT_POLICIES, bound_of, play
+    from controller.experiments.offline import DEFAULT_POLICIES, play, set_bounds
 
     problem = read_problem(file, topology, link_rate, placement, seed, iterations)
     summary, played = play(problem, policy or DEFAULT_POLICIES, model, seed)
-    least = bound_of(problem)
-    for scenario in summary.scenarios:
-        scenario.bound_mean_slowdown = least
+    set_bounds(problem, summary)
     _show(problem, summary, played, out, json)
 
 

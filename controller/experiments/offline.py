@@ -65,10 +65,12 @@ def play(
     return summary, played
 
 
-def bound_of(problem: Problem) -> float:
-    """The mean slowdown that no schedule of the workload can go below."""
-    alone = alone_times(problem.workload, problem.fabric)
-    return workload_bound(problem.workload, problem.fabric, alone).mean_slowdown
+def set_bounds(problem: Problem, summary: Summary) -> None:
+    """Puts beside every scenario of `play` the mean slowdown that no schedule can go below."""
+    alone = {job.job: job.alone_s for job in summary.scenarios[0].jobs}
+    least = workload_bound(problem.workload, problem.fabric, alone).mean_slowdown
+    for scenario in summary.scenarios:
+        scenario.bound_mean_slowdown = least
 
 
 def bound_summary(problem: Problem) -> Summary:

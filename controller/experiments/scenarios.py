@@ -30,7 +30,7 @@ class Scenario:
     title: str
     "One line for people."
     workload: Workload
-    "What is played; sizes are wire bytes at the link rate unless `scaled`."
+    "What is played; a job with a reference rate is scaled to the link rate by who plays it."
     time_unit_s: float | None = None
     "Seconds of one unit of the paper, where the scenario has units."
     expected_units: dict[str, float] | None = None
