@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from controller.experiments import fidelity_section
+from controller.experiments.fidelity import pairs
 from controller.experiments.summary import ScenarioSummary, Summary
 from controller.experiments.table import difference, figure
-from controller.experiments.timeline import Panel, draw
+from controller.experiments.timeline import LANES, Panel, draw, left_out
 from controller.model.record import Played
 from controller.model.units import format_rate
 
@@ -21,19 +24,32 @@ table { border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-
 th, td { padding: .25em .8em; text-align: right; border-bottom: 1px solid #e3e6eb }
 th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left }
 th { font-weight: 600; border-bottom: 2px solid #9aa3af } tr.first td { border-top: 1px solid #9aa3af }
+h3 { margin-top: 1.8em; font-size: 1.05em } tr.best td { font-weight: 600 }
+summary { cursor: pointer; color: #3366cc }
 .note { color: #55606e } .bad { color: #b3261e } code { background: #f1f3f5; padding: 0 .3em }
 """
 
-EXPLAIN = """
-<p>Each row of a timeline is a worker that computes (grey) or a transfer between two workers
-(coloured by job; white where it was ready but held back). The black tick is the transfer's
-<b>ideal finish time</b>: when its EchelonFlow would like it to arrive. How far a bar ends behind
-its tick is its <b>tardiness</b>; the largest tardiness of an EchelonFlow is what decides when the
-job goes on, and the <code>echelon</code> policy keeps it small. <code>fair</code> is the same
-network with one class and no pacing; <code>fifo</code> sends in order of start;
-<code>varys</code> treats a formation as a coflow. Inside one job on one link the gain is over
-fair sharing and coflow scheduling; over in-order sending it comes across jobs.</p>
+COLUMNS = """
+<p class='note'>Slowdown: the time of an iteration over its time on an idle network (1 is perfect).
+Tardiness: how far behind its ideal finish time the last flow of an EchelonFlow arrived, summed over
+EchelonFlows. Coflow time: from the moment a coflow's first flow was ready until its last had
+arrived.{model}</p>
 """
+MODEL = """ Model: the fluid simulator's prediction of the same run, made before it. The first
+iteration of a job is left out where it has several."""
+
+TIMELINE = """
+<p>Each row is a worker that computes (grey) or a transfer between two workers (coloured by job; white
+where it was ready but held back). The black tick is the transfer's <b>ideal finish time</b>: when its
+EchelonFlow would like it to arrive. How far a bar ends behind its tick is its <b>tardiness</b>; the
+largest tardiness of an EchelonFlow is what decides when the job goes on, and the <code>echelon</code>
+policy keeps it small. <code>fair</code> is the same network with one class and no pacing;
+<code>fifo</code> sends in order of start; <code>varys</code> treats every EchelonFlow as a coflow. Point
+at a bar for its figures.</p>
+"""
+
+OPEN_JOBS = 16
+"Rows of the table of jobs up to which it is shown unfolded."
 
 Key = tuple[str, str]
 "Scenario name, policy."
@@ -57,23 +73,50 @@ def render(
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Echelon run</title>",
         f"<style>{STYLE}</style></head><body><h1>Echelon: what each policy did</h1>",
         f"<p class='note'>{_setting(summary)}</p>",
-        EXPLAIN,
     ]
-    script = True
     for name in dict.fromkeys(scenario.name for scenario in summary.scenarios):
         scenarios = [one for one in summary.scenarios if one.name == name]
-        parts.append(f"<h2>{html.escape(name)}</h2>{_table(scenarios)}{_checks(scenarios)}")
-        for played, what in ((measured, "measured on the network"), (predicted, "fluid model")):
-            panels = _panels(scenarios, played)
-            if panels:
-                parts.append(f"<p class='note'>Timeline, {what}.</p>")
-                chart = draw(panels, scenarios[0].time_unit_s, _window(panels))
-                parts.append(_embed(chart, script))
-                script = False
-                break
+        script = "Plotly.newPlot(" not in "".join(parts)  # the first chart brings plotly along
+        parts += _scenario(scenarios, measured, predicted, script)
     parts.append(_settings(summary))
     parts.append("</body></html>")
     return "\n".join(parts)
+
+
+def _scenario(
+    scenarios: list[ScenarioSummary],
+    measured: Mapping[Key, Played],
+    predicted: Mapping[Key, Played],
+    script: bool,
+) -> Iterator[str]:
+    """One workload: the policies, their jobs, each flow against the model, the timelines."""
+    name, title = scenarios[0].name, scenarios[0].title
+    live = any(one.mean_slowdown is not None for one in scenarios)
+    yield f"<h2>{html.escape(f'{name}: {title}' if title else name)}</h2>"
+    yield _policies(scenarios) + COLUMNS.format(model=MODEL if live else "")
+    yield _checks(scenarios)
+    yield _jobs(scenarios)
+    found = {
+        one.policy: (one, pairs(measured[one.name, one.policy], predicted[one.name, one.policy]))
+        for one in scenarios
+        if one.fidelity is not None and (one.name, one.policy) in measured
+    }
+    if found:
+        text, chart = fidelity_section.section(found)
+        yield f"<h3>Measured against predicted, flow by flow</h3>{text}"
+        yield _embed(chart, script)
+        yield fidelity_section.all_flows(found)
+        script = False
+    for played, what in (
+        (measured, "measured on the network"),
+        (predicted, "from the fluid model"),
+    ):
+        panels = _panels(scenarios, played)
+        if panels:
+            window = _window(panels)
+            yield f"<h3>Timeline, {what}</h3>{TIMELINE}{_extent(panels, window)}"
+            yield _embed(draw(panels, scenarios[0].time_unit_s, window), script)
+            break
 
 
 def _embed(chart: Any, script: bool) -> str:
@@ -106,6 +149,19 @@ def _panels(scenarios: Sequence[ScenarioSummary], played: Mapping[Key, Played]) 
     return panels
 
 
+def _extent(panels: Sequence[Panel], window: tuple[float, float] | None) -> str:
+    """What the timelines leave out."""
+    said = []
+    if window is not None:
+        said.append(
+            f"Shown are {window[0]:.3g} to {window[1]:.3g} s, the second and third iteration."
+        )
+    missing = left_out(panels[0].played, window)
+    if missing:
+        said.append(f"Shown are the first {LANES} rows; {missing} more are in flows.csv only.")
+    return f"<p class='note'>{' '.join(said)}</p>" if said else ""
+
+
 def _window(panels: Sequence[Panel]) -> tuple[float, float] | None:
     """Long runs show the second and third iteration of the slowest job to reach them."""
     ends = [job.iteration_ends for panel in panels for job in panel.played.jobs]
@@ -115,44 +171,81 @@ def _window(panels: Sequence[Panel]) -> tuple[float, float] | None:
     return (first, max(one[min(2, len(one) - 1)] for one in ends))
 
 
-def _table(scenarios: Sequence[ScenarioSummary]) -> str:
-    measured = any(one.mean_slowdown is not None for one in scenarios)
-    unit = scenarios[0].time_unit_s
-    what = f"Times in units of {unit:g} s." if unit else "Times in seconds."
-    head = ["policy", "job", "iterations counted"]
-    head += ["mean iteration", "model", "difference", "slowdown"] if measured else ["model"]
-    head += (
-        ["mean slowdown", "model", "total tardiness", "model"]
-        if measured
-        else ["mean slowdown", "total tardiness"]
+def _policies(scenarios: Sequence[ScenarioSummary]) -> str:
+    """A row a policy; the smallest mean slowdown in bold."""
+    live = any(one.mean_slowdown is not None for one in scenarios)
+    coflows = any(one.mean_coflow_completion_s is not None for one in scenarios)
+    head = ["policy", *_columns("mean slowdown", live)]
+    head += _columns("total tardiness", live)
+    head += _columns("mean coflow time", live) if coflows else []
+    head += ["no schedule below"] if any(one.bound_mean_slowdown for one in scenarios) else []
+    best = min(one.mean_slowdown or one.predicted_mean_slowdown for one in scenarios)
+    rows = []
+    for one in scenarios:
+        cells = [one.policy]
+        slowdown = one.mean_slowdown or one.predicted_mean_slowdown
+        cells += _figures(live, one.mean_slowdown, one.predicted_mean_slowdown, "{:.3f}".format)
+        cells += _times(live, one, one.total_tardiness_s, one.predicted_total_tardiness_s)
+        if coflows:
+            mean = one.mean_coflow_completion_s
+            cells += _times(live, one, mean, one.predicted_mean_coflow_completion_s)
+        if one.bound_mean_slowdown:
+            cells.append(f"{one.bound_mean_slowdown:.3f}")
+        rows.append(_cells(cells, "best" if slowdown <= best * 1.0005 else ""))
+    return f"<p class='note'>{_unit(scenarios)}</p>{_rows(head, rows)}"
+
+
+def _columns(what: str, live: bool) -> list[str]:
+    return [what, "model", "difference"] if live else [what]
+
+
+def _times(live: bool, one: ScenarioSummary, found: float | None, model: float | None) -> list[str]:
+    return _figures(
+        live, found, found if model is None and not live else model, partial(figure, one)
     )
+
+
+def _figures(
+    live: bool, found: float | None, model: float | None, shown: Callable[[float], str]
+) -> list[str]:
+    """Measured, model and difference; the model's alone where nothing was measured."""
+    said = ["-" if value is None else shown(value) for value in (found, model)]
+    return [*said, difference(found, model or 0.0)] if live else [said[1]]
+
+
+def _unit(scenarios: Sequence[ScenarioSummary]) -> str:
+    unit = scenarios[0].time_unit_s
+    return f"Times in units of {unit:g} s." if unit else "Times in seconds."
+
+
+def _jobs(scenarios: Sequence[ScenarioSummary]) -> str:
+    """A row a job and policy; folded away where there are many."""
+    live = any(one.mean_slowdown is not None for one in scenarios)
+    head = ["policy", "job", "iterations", *_columns("mean iteration", live)]
+    head += ["slowdown", "model"] if live else ["slowdown"]
     rows = []
     for one in scenarios:
         for index, job in enumerate(one.jobs):
             cells = [one.policy if index == 0 else "", job.job]
             cells.append(str(job.counted_iterations or job.iterations))
-            if measured:
-                cells += [
-                    figure(one, job.mean_iteration_s),
-                    figure(one, job.predicted_iteration_s),
-                    difference(job.mean_iteration_s, job.predicted_iteration_s),
-                    "-" if job.slowdown is None else f"{job.slowdown:.3f}",
-                ]
-                total = [
-                    "-" if one.mean_slowdown is None else f"{one.mean_slowdown:.3f}",
-                    f"{one.predicted_mean_slowdown:.3f}",
-                    figure(one, one.total_tardiness_s),
-                    figure(one, one.predicted_total_tardiness_s),
-                ]
-            else:
-                cells.append(figure(one, job.predicted_iteration_s))
-                total = [f"{one.predicted_mean_slowdown:.3f}", figure(one, one.total_tardiness_s)]
-            cells += total if index == 0 else [""] * len(total)
-            first = " class='first'" if index == 0 else ""
-            data = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-            rows.append(f"<tr{first}>{data}</tr>")
+            cells += _times(live, one, job.mean_iteration_s, job.predicted_iteration_s)
+            model = f"{job.predicted_slowdown:.3f}"
+            cells += ["-" if job.slowdown is None else f"{job.slowdown:.3f}"] if live else []
+            rows.append(_cells([*cells, model], "first" if index == 0 else ""))
+    if len(rows) <= OPEN_JOBS:
+        return _rows(head, rows)
+    summary = f"<summary>All {len(scenarios[0].jobs)} jobs</summary>"
+    return f"<details>{summary}{_rows(head, rows)}</details>"
+
+
+def _rows(head: Sequence[str], rows: Sequence[str]) -> str:
     header = "".join(f"<th>{cell}</th>" for cell in head)
-    return f"<p class='note'>{what}</p><table><tr>{header}</tr>{''.join(rows)}</table>"
+    return f"<table><tr>{header}</tr>{''.join(rows)}</table>"
+
+
+def _cells(cells: Sequence[str], kind: str) -> str:
+    data = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+    return f"<tr class='{kind}'>{data}</tr>" if kind else f"<tr>{data}</tr>"
 
 
 def _checks(scenarios: Sequence[ScenarioSummary]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller.experiments.checks import Preflight
+from controller.experiments.fidelity import fidelity, pairs
 from controller.experiments.inputs import Problem
 from controller.experiments.live import LiveNetwork
 from controller.experiments.offline import make_policy
@@ -63,6 +64,7 @@ def predict(
             summary = predicted_summary(
                 scenario.name, policy.name, "enforced", played, alone, counted, bound
             )
+            summary.title = scenario.title
             summary.time_unit_s = scenario.time_unit_s
             found.append(Prediction(scenario, policy, played, summary))
     return found
@@ -104,6 +106,7 @@ def run(
                 )  # fmt: skip
             measured[one.key] = result.played
             scenario = measured_summary(one.summary, result.played)
+            scenario.fidelity = fidelity(pairs(result.played, one.played))
             lost = lost_frames(before, frame_counts(network.network))
             scenario.checks, scenario.network = verify(result, network.network, lost)
             summary.scenarios.append(scenario)

@@ -36,11 +36,45 @@ class JobSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
     "predicted_iteration_s / alone_s."
 
 
+class FlowDifference(msgspec.Struct, kw_only=True):
+    """One flow's time from ready to arrived, measured and predicted."""
+
+    job: str
+    "Name of its job."
+    iteration: int
+    "0 for the first."
+    flow: str
+    "Id of the flow in its (expanded) job."
+    src: str
+    "Sending worker."
+    dst: str
+    "Receiving worker."
+    measured_s: float
+    "Live, in seconds."
+    predicted_s: float
+    "From the fluid model of what is enforced, in seconds."
+
+
+class Fidelity(msgspec.Struct, kw_only=True):
+    """Measured against predicted, flow by flow (all of them: `flows.csv`)."""
+
+    flows: int
+    "Flows that were compared: those that cross the network."
+    median_difference: float
+    "Half of the flows differ by at most this share of their predicted time."
+    p95_difference: float
+    "95 of 100 flows differ by at most this share."
+    worst: FlowDifference
+    "The flow that differs most, in seconds."
+
+
 class ScenarioSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One workload under one policy."""
 
     name: str
     "figure2, two-pipelines, training, or the name of the replayed workload."
+    title: str = ""
+    "What it is, in a line for people."
     policy: str
     "Name of the policy."
     model: str | None = None
@@ -63,6 +97,8 @@ class ScenarioSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
     "Mean over the EchelonFlows that are coflows, in seconds."
     predicted_mean_coflow_completion_s: float | None = None
     "The same from the model."
+    fidelity: Fidelity | None = None
+    "Measured: how far the flows lie from the model; absent where none crosses the network."
     checks: list[str] = []
     "What the check after the run found wrong (empty: everything as claimed)."
     network: dict[str, Any] = {}

@@ -5,7 +5,15 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from controller.experiments.summary import JobSummary, ScenarioSummary, Summary
+from controller.experiments.summary import (
+    FlowDifference,
+    JobSummary,
+    ScenarioSummary,
+    Summary,
+)
+
+MOST_JOBS = 12
+"Jobs of a policy that the terminal shows; of more, those that differ most from the model."
 
 
 def print_summary(summary: Summary, console: Console) -> None:
@@ -14,6 +22,8 @@ def print_summary(summary: Summary, console: Console) -> None:
         scenarios = [scenario for scenario in summary.scenarios if scenario.name == name]
         measured = any(scenario.mean_slowdown is not None for scenario in scenarios)
         console.print(_measured(name, scenarios) if measured else _predicted(name, scenarios))
+        if any(scenario.fidelity for scenario in scenarios):
+            console.print(_fidelity(scenarios))
         for scenario in scenarios:
             for check in scenario.checks:
                 console.print(f"  {scenario.policy}: {check}", style="yellow", markup=False)
@@ -35,6 +45,11 @@ def figure(scenario: ScenarioSummary, value: float | None) -> str:
     return f"{value:.3f}"
 
 
+def flow_name(flow: FlowDifference) -> str:
+    """A flow as people are told of it: `gpt a0 #3`, the third repetition of a0 of the job gpt."""
+    return f"{flow.job} {flow.flow}" + (f" #{flow.iteration}" if flow.iteration else "")
+
+
 def _iterations(job: JobSummary) -> str:
     counted = job.counted_iterations or job.iterations
     return f"{counted}" if counted == job.iterations else f"{counted} of {job.iterations}"
@@ -51,7 +66,8 @@ def _measured(name: str, scenarios: list[ScenarioSummary]) -> Table:
     for column in ("counted", "iteration", "model", "diff", *(["p95"] if p95 else []), "slowdown"):
         table.add_column(column, justify="right", no_wrap=True)
     for scenario in scenarios:
-        for index, job in enumerate(scenario.jobs):
+        shown = _shown(scenario.jobs)
+        for index, job in enumerate(shown):
             cells = [
                 scenario.policy if index == 0 else "",
                 job.job,
@@ -63,26 +79,70 @@ def _measured(name: str, scenarios: list[ScenarioSummary]) -> Table:
             cells += [figure(scenario, job.p95_iteration_s)] if p95 else []
             cells.append("-" if job.slowdown is None else f"{job.slowdown:.3f}")
             table.add_row(*cells)
+        if len(shown) < len(scenario.jobs):
+            table.add_row("", f"{len(scenario.jobs) - len(shown)} closer ones", style="dim")
         _totals(table, scenario, p95)
     return table
 
 
+def _shown(jobs: list[JobSummary]) -> list[JobSummary]:
+    """All jobs, or of many those that differ most from the model, in their order."""
+
+    def off(job: JobSummary) -> float:
+        measured = job.mean_iteration_s or 0.0
+        return abs(measured / job.predicted_iteration_s - 1) if job.predicted_iteration_s else 0.0
+
+    kept = sorted(jobs, key=off, reverse=True)[:MOST_JOBS]
+    return [job for job in jobs if job in kept]
+
+
 def _totals(table: Table, scenario: ScenarioSummary, p95: bool) -> None:
-    for label, measured, predicted in (
-        ("mean slowdown", scenario.mean_slowdown, scenario.predicted_mean_slowdown),
+    rows = [
         (
-            "tardiness",
-            _in_units(scenario, scenario.total_tardiness_s),
-            _in_units(scenario, scenario.predicted_total_tardiness_s) or 0.0,
+            "mean slowdown",
+            "-" if scenario.mean_slowdown is None else f"{scenario.mean_slowdown:.3f}",
+            f"{scenario.predicted_mean_slowdown:.3f}",
+            difference(scenario.mean_slowdown, scenario.predicted_mean_slowdown),
+        )
+    ]
+    for label, measured, predicted in (
+        (
+            "coflow time",
+            scenario.mean_coflow_completion_s,
+            scenario.predicted_mean_coflow_completion_s,
         ),
+        ("tardiness", scenario.total_tardiness_s, scenario.predicted_total_tardiness_s),
     ):
-        cells = ["", label, "", "-" if measured is None else f"{measured:.3f}", f"{predicted:.3f}"]
-        cells += [difference(measured, predicted), *([""] if p95 else []), ""]
-        table.add_row(*cells, style="dim", end_section=label == "tardiness")
+        if measured is not None:
+            figures = (figure(scenario, measured), figure(scenario, predicted))
+            rows.append((label, *figures, difference(measured, predicted or 0.0)))
+    for label, measured_text, predicted_text, off in rows:
+        cells = ["", label, "", measured_text, predicted_text, off, *([""] if p95 else []), ""]
+        table.add_row(*cells, style="dim", end_section=label == rows[-1][0])
 
 
-def _in_units(scenario: ScenarioSummary, seconds: float | None) -> float | None:
-    return None if seconds is None else seconds / (scenario.time_unit_s or 1.0)
+def _fidelity(scenarios: list[ScenarioSummary]) -> Table:
+    """Flow by flow against the model, and the worst of each policy by name (fits 80 columns)."""
+    table = Table(title="every flow against the model", title_justify="left")
+    table.add_column("policy", no_wrap=True)
+    for column in ("flows", "half within", "95 % within"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("the worst", overflow="fold")
+    for column in ("took", "model"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for one in scenarios:
+        if one.fidelity is not None:
+            worst = one.fidelity.worst
+            table.add_row(
+                one.policy,
+                str(one.fidelity.flows),
+                f"{one.fidelity.median_difference:.1%}",
+                f"{one.fidelity.p95_difference:.1%}",
+                flow_name(worst),
+                figure(one, worst.measured_s),
+                figure(one, worst.predicted_s),
+            )
+    return table
 
 
 def _predicted(name: str, scenarios: list[ScenarioSummary]) -> Table:
