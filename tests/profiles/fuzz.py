@@ -1,7 +1,7 @@
 """Mutated files for every importer: `python -m tests.profiles.fuzz --inputs 1000000 --seed 1`.
 
 An importer may refuse a file with `BadInput`; anything else, more than 5 seconds of computing or
-2 GB of memory is a fault, and its input is kept.
+2 GB of memory is a fault, and its input is kept. Prints what became of the inputs, format by format.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import resource
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,8 +70,13 @@ def mutated(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
     return bytes(found)
 
 
-def faults(inputs: int, seed: int, folder: Path) -> Iterator[tuple[str, bytes, BaseException]]:
-    """(sample, input, error) of each fault among so many inputs."""
+def faults(
+    inputs: int, seed: int, folder: Path, taken: Counter[str], refused: Counter[str]
+) -> Iterator[tuple[str, bytes, BaseException]]:
+    """(sample, input, error) of each fault among so many inputs.
+
+    Counts by sample the inputs that were `taken` and those that were `refused` with their reason.
+    """
     rng = random.Random(seed)
     samples = {**SAMPLES, **OWN}
     names, others = list(samples), list(samples.values())
@@ -87,7 +93,9 @@ def faults(inputs: int, seed: int, folder: Path) -> Iterator[tuple[str, bytes, B
                 subject = import_files([path]).subject
                 if not isinstance(subject, Fabric):
                     require_valid(subject)
+            taken[name] += 1
         except BadInput as error:
+            refused[name] += 1
             if "\n" in str(error) or str(path) not in str(error):
                 yield name, data, error
         except Exception as error:  # noqa: BLE001  (that is what is looked for)
@@ -104,15 +112,18 @@ def main() -> int:
     chosen = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     found = 0
+    taken, refused = Counter[str](), Counter[str]()
     shared = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=shared) as folder:
-        for name, data, error in faults(chosen.inputs, chosen.seed, Path(folder)):
+        for name, data, error in faults(chosen.inputs, chosen.seed, Path(folder), taken, refused):
             found += 1
             print(f"{name}: {type(error).__name__}: {str(error)[:200]}", flush=True)
             if chosen.keep:
                 chosen.keep.mkdir(parents=True, exist_ok=True)
                 (chosen.keep / f"{found}-{name}").write_bytes(data)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    for name in sorted(taken | refused):
+        print(f"{name}: {taken[name]} taken, {refused[name]} refused")
     print(f"{chosen.inputs} inputs, {found} faults, {peak:.0f} MB at most")
     return 1 if found else 0
 

@@ -75,6 +75,13 @@ def test_kineto_without_sizes_takes_them_from_the_options(write: Any) -> None:
     assert [c.bytes for c in found.collectives] == [1e6, 2e6]
 
 
+def test_kineto_ids_that_are_no_ids_are_none(write: Any) -> None:
+    document = json.loads(kineto())
+    for event in document["traceEvents"]:
+        event["args"]["External id"] = [1]
+    assert len(job(import_files([write(json.dumps(document).encode())])).collectives) == 2
+
+
 def test_kineto_as_a_bare_list_of_events(write: Any) -> None:
     events = json.loads(kineto())["traceEvents"]
     path = write(json.dumps(events).encode())

@@ -52,7 +52,7 @@ class Operation:
     "Members of its group; empty where the recording does not say."
     peer: int | None = None
     "The other end of a send or recv."
-    id: Any = None
+    id: int | str | None = None
     "Correlates an operation with its kernel."
 
     @property
@@ -210,9 +210,9 @@ class _Sorter:
         if kind is None:
             return
         args = event.arguments()
-        operation = Operation(
-            kind, event.ts, event.ts, event.ts + event.dur, id=args.get("External id")
-        )
+        id_ = args.get("External id")
+        operation = Operation(kind, event.ts, event.ts, event.ts + event.dur)
+        operation.id = id_ if isinstance(id_, (int, str)) else None
         _describe(operation, args, dtype)
         into.append(operation)
 
@@ -227,7 +227,7 @@ def _run_times(calls: list[Operation], run: list[Operation]) -> None:
     matches = {kind for kind, queue in queues.items() if len(queue) == counts[kind]}
     last = float("-inf")
     for call in calls:
-        ran = by_id.get(call.id)
+        ran = None if call.id is None else by_id.get(call.id)
         if (ran is None or ran.kind != call.kind) and call.kind in matches:
             ran = queues[call.kind].pop()
         if ran is None:
