@@ -71,7 +71,7 @@ bench-switch: setup
 
 ## the gRPC stubs of controller/api/
 proto: setup
-	$(BIN)/pip install --quiet --disable-pip-version-check grpcio-tools==1.85.1 --constraint constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check grpcio-tools==1.81.1 --constraint constraints.txt
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. controller/api/*.proto
 
 ## removes exactly what a run made and left behind (after kill -9, say); keeps results/ and the environment

@@ -82,6 +82,8 @@ class Agent:
             replay.set(message.settings)
         elif kind == "item_done" and replay is not None:
             replay.item_done(message.item_done)
+        elif kind == "item_expected" and replay is not None:
+            replay.item_expected(message.item_expected)
         elif kind == "welcome":
             self._welcome = message.welcome
             if message.welcome.boot_id != boot_id():

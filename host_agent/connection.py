@@ -55,9 +55,14 @@ class Connection:
             kernel.limit_unsent(self._sock, self._unsent(pace))
             self._pace = pace
 
-    def seconds_to_send(self) -> float:
-        """How long what it was handed takes to leave at its pace; 0 when it is unpaced."""
-        return 0.0 if self._pace is None else self.info().unsent / self._pacer.bytes(self._pace)
+    def seconds_to_send(self, more: int) -> float:
+        """How long what it was handed, and `more` bytes, take to leave at its pace.
+
+        Unpaced, that is not known until all is handed over: inf, then 0.
+        """
+        if self._pace is None or self._pace == float("inf"):
+            return float("inf") if more else 0.0
+        return (self.info().unsent + more) / self._pacer.bytes(self._pace)
 
     async def connect(self) -> None:
         """Connects unless it is. Raises OSError naming the target."""

@@ -8,12 +8,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from controller.api import coordinator_pb2 as api
-from host_agent.board import Board
+from host_agent.board import Board, Item
 from host_agent.clock import Clock
 from host_agent.connection import Connection, ConnectionPool
 from host_agent.pacing import SocketPacer
 from host_agent.receiver import Receiver
-from host_agent.sender import OutgoingFlow, Sent
+from host_agent.sender import LEAD, OutgoingFlow, Sent
 
 FlowName = tuple[str, int, str]
 "Job, iteration, id."
@@ -89,6 +89,10 @@ class Replay:
         """Something this host waits for is done elsewhere."""
         self._board.post((done.job, done.iteration, done.item), done.at)
 
+    def item_expected(self, expected: api.ItemExpected) -> None:
+        """Something that flows of this host wait for will be done in a moment."""
+        self._board.expect((expected.job, expected.iteration, expected.item), expected.at)
+
     def arrived(self, number: int, iteration: int, size: int, at: float) -> None:
         """The receiver has all of a flow."""
         expected = self._expected.get(number)
@@ -127,8 +131,9 @@ class Replay:
         for send in worker.sends:
             self._spawn(self._send_each_iteration(worker, send, turns))
         for iteration, turn in enumerate(turns):
-            await self._sleep_until(begin)
+            await self._sleep_until(begin - LEAD)
             turn.set_result(begin)
+            await self._sleep_until(begin)
             end = await self._compute(worker, iteration, begin)
             held = [(worker.job, iteration, item) for item in worker.holds]
             begin = max(end, await self._board.when(held))
@@ -139,8 +144,11 @@ class Replay:
             needed = [(worker.job, iteration, item) for item in task.after]
             start = max(begin, await self._board.when(needed))
             begin = start + task.seconds
+            item = (worker.job, iteration, task.id)
+            await self._sleep_until(begin - LEAD)
+            self._board.expect(item, begin)
             await self._sleep_until(begin)
-            self._board.post((worker.job, iteration, task.id), begin)
+            self._board.post(item, begin)
             self._report(
                 api.FromHost(
                     task_done=api.TaskDone(
@@ -158,17 +166,28 @@ class Replay:
     async def _send_each_iteration(
         self, worker: api.WorkerPlan, send: api.SendPlan, turns: list[asyncio.Future[float]]
     ) -> None:
-        """A flow that waits for nothing else waits for its worker's turn."""
+        """A flow that waits for nothing else waits for its worker's turn.
+
+        It is announced as soon as it is known when it will be ready, so that it is granted by then.
+        """
         for iteration, turn in enumerate(turns):
             needed = [(worker.job, iteration, item) for item in send.after]
-            ready = await self._board.when(needed) if needed else await asyncio.shield(turn)
-            self._spawn(self._send(worker, send, iteration, ready))
+            expected = (
+                await self._board.when_expected(needed) if needed else await asyncio.shield(turn)
+            )
+            self._spawn(self._send(worker, send, iteration, expected, needed))
 
     async def _send(
-        self, worker: api.WorkerPlan, send: api.SendPlan, iteration: int, ready: float
+        self,
+        worker: api.WorkerPlan,
+        send: api.SendPlan,
+        iteration: int,
+        expected: float,
+        needed: list[Item],
     ) -> None:
         name = (worker.job, iteration, send.id)
         if not send.dst_ip:  # sender and receiver share this host: no network between them
+            ready = await self._ready(expected, needed)
             self._tell_ready(name, ready, None)
             self.arrived(send.number, iteration, send.bytes, ready)
             return
@@ -178,11 +197,18 @@ class Replay:
         connection.flows += 1
         flow = OutgoingFlow(connection, send.number, iteration, send.bytes, self._clock.now)
         self._active[name] = flow
-        self._tell_ready(name, ready, connection)
+        self._tell_ready(name, expected, connection)
+        ready = await self._ready(expected, needed)
         sent = await flow.run(self._grant_timeout, lambda at: self._tell_ending(name, at))
         del self._active[name]
         self._pool.give_back(pair, connection)
-        self._tell_sent(name, send.bytes, sent, connection.congestion_control, reused)
+        self._tell_sent(name, send.bytes, ready, sent, connection.congestion_control, reused)
+
+    async def _ready(self, expected: float, needed: list[Item]) -> float:
+        """Waits until all a flow needs is done: returns when that was."""
+        ready = await self._board.when(needed) if needed else expected
+        await self._sleep_until(ready)
+        return ready
 
     def _connection(self, send: api.SendPlan) -> Connection:
         source = self._ipv6 if ":" in send.dst_ip else self._ipv4
@@ -213,7 +239,13 @@ class Replay:
         self._report(api.FromHost(flow_ending=api.FlowEnding(id=_id(name), at=at)))
 
     def _tell_sent(
-        self, name: FlowName, size: int, sent: Sent, congestion_control: str, reused: bool
+        self,
+        name: FlowName,
+        size: int,
+        ready: float,
+        sent: Sent,
+        congestion_control: str,
+        reused: bool,
     ) -> None:
         self._report(
             api.FromHost(
@@ -229,6 +261,7 @@ class Replay:
                     allowed_bits=sent.allowed_bits,
                     grant_timed_out=sent.grant_timed_out,
                     reused=reused,
+                    ready=ready,
                 )
             )
         )

@@ -21,6 +21,7 @@ from topologies.links import P4Interface
 from topologies.runfile import current
 from topologies.shaping import (
     MARKED_QUEUE_FRAMES,
+    PORT_HEADROOM,
     UPLINK_HEADROOM,
     class_tree,
     host_leaf,
@@ -156,10 +157,10 @@ class EmbeddedSwitch(P4Switch):
     """`switch/`: its ports have queues and a shaper of their own."""
 
     def command(self, ports: dict[int, P4Interface]) -> list[str]:
-        """`python -m switch`, each port at its link's rate."""
+        """`python -m switch`, each port at a little more than its link's rate."""
         rates = []
         for port, interface in sorted(ports.items()):
-            rates += ["--port-rate", f"{port}={round(interface.rate_bps)}bit"]
+            rates += ["--port-rate", f"{port}={round(PORT_HEADROOM * interface.rate_bps)}bit"]
         return [
             environment_python(),
             *("-m", "switch"),
@@ -204,7 +205,8 @@ class Bmv2Switch(P4Switch):
 
     def link_setup(self, interface: P4Interface) -> list[str]:
         """The class tree stands at the port."""
-        tree = class_tree(interface.name, interface.rate_bps, port_leaf(interface.rate_bps))
+        rate = PORT_HEADROOM * interface.rate_bps
+        tree = class_tree(interface.name, rate, port_leaf(interface.rate_bps))
         return [*super().link_setup(interface), *tc_lines(tree)]
 
 

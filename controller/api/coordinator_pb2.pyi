@@ -144,7 +144,7 @@ class FlowReceived(_message.Message):
     def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., at: _Optional[float] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class FlowSent(_message.Message):
-    __slots__ = ("id", "granted", "at", "bytes", "retransmits", "segments", "smoothed_rtt", "congestion_control", "allowed_bits", "grant_timed_out", "reused")
+    __slots__ = ("id", "granted", "at", "bytes", "retransmits", "segments", "smoothed_rtt", "congestion_control", "allowed_bits", "grant_timed_out", "reused", "ready")
     ID_FIELD_NUMBER: _ClassVar[int]
     GRANTED_FIELD_NUMBER: _ClassVar[int]
     AT_FIELD_NUMBER: _ClassVar[int]
@@ -156,6 +156,7 @@ class FlowSent(_message.Message):
     ALLOWED_BITS_FIELD_NUMBER: _ClassVar[int]
     GRANT_TIMED_OUT_FIELD_NUMBER: _ClassVar[int]
     REUSED_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
     id: FlowId
     granted: float
     at: float
@@ -167,7 +168,8 @@ class FlowSent(_message.Message):
     allowed_bits: float
     grant_timed_out: bool
     reused: bool
-    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., granted: _Optional[float] = ..., at: _Optional[float] = ..., bytes: _Optional[int] = ..., retransmits: _Optional[int] = ..., segments: _Optional[int] = ..., smoothed_rtt: _Optional[float] = ..., congestion_control: _Optional[str] = ..., allowed_bits: _Optional[float] = ..., grant_timed_out: _Optional[bool] = ..., reused: _Optional[bool] = ...) -> None: ...
+    ready: float
+    def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ..., granted: _Optional[float] = ..., at: _Optional[float] = ..., bytes: _Optional[int] = ..., retransmits: _Optional[int] = ..., segments: _Optional[int] = ..., smoothed_rtt: _Optional[float] = ..., congestion_control: _Optional[str] = ..., allowed_bits: _Optional[float] = ..., grant_timed_out: _Optional[bool] = ..., reused: _Optional[bool] = ..., ready: _Optional[float] = ...) -> None: ...
 
 class TaskDone(_message.Message):
     __slots__ = ("job", "iteration", "task", "worker", "start", "finish")
@@ -198,7 +200,7 @@ class FlowClosed(_message.Message):
     def __init__(self, id: _Optional[_Union[FlowId, _Mapping]] = ...) -> None: ...
 
 class ToHost(_message.Message):
-    __slots__ = ("welcome", "pong", "plan", "start", "settings", "item_done", "stop", "connect")
+    __slots__ = ("welcome", "pong", "plan", "start", "settings", "item_done", "stop", "connect", "item_expected")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
@@ -207,6 +209,7 @@ class ToHost(_message.Message):
     ITEM_DONE_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
     CONNECT_FIELD_NUMBER: _ClassVar[int]
+    ITEM_EXPECTED_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     pong: Pong
     plan: Plan
@@ -215,7 +218,8 @@ class ToHost(_message.Message):
     item_done: ItemDone
     stop: Stop
     connect: Connect
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., start: _Optional[_Union[Start, _Mapping]] = ..., settings: _Optional[_Union[Settings, _Mapping]] = ..., item_done: _Optional[_Union[ItemDone, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., connect: _Optional[_Union[Connect, _Mapping]] = ...) -> None: ...
+    item_expected: ItemExpected
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., start: _Optional[_Union[Start, _Mapping]] = ..., settings: _Optional[_Union[Settings, _Mapping]] = ..., item_done: _Optional[_Union[ItemDone, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., connect: _Optional[_Union[Connect, _Mapping]] = ..., item_expected: _Optional[_Union[ItemExpected, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("boot_id", "ipv4", "ipv6", "grant_timeout")
@@ -318,6 +322,18 @@ class ReceivePlan(_message.Message):
     def __init__(self, id: _Optional[str] = ..., number: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class ItemDone(_message.Message):
+    __slots__ = ("job", "iteration", "item", "at")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    ITERATION_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    iteration: int
+    item: str
+    at: float
+    def __init__(self, job: _Optional[str] = ..., iteration: _Optional[int] = ..., item: _Optional[str] = ..., at: _Optional[float] = ...) -> None: ...
+
+class ItemExpected(_message.Message):
     __slots__ = ("job", "iteration", "item", "at")
     JOB_FIELD_NUMBER: _ClassVar[int]
     ITERATION_FIELD_NUMBER: _ClassVar[int]

@@ -10,6 +10,9 @@ from controller.coordinator.tracker import LiveFlow
 from controller.model.fabric import Path
 from controller.model.rule import FlowKey, FlowRule
 
+FULL = 0.999
+"Part of its path's rate from which a flow needs no meter: the ports keep it to that anyway."
+
 SAME_PACE = 1e-3
 "Relative difference below which a new pace repeats the old one."
 
@@ -26,6 +29,8 @@ class Wanted:
     "bit/s on the wire; 0 holds, inf is unpaced."
     path: Path
     "Links it takes."
+    line_rate: float = math.inf
+    "bit/s of the slowest of them."
 
 
 @dataclass(slots=True)
@@ -70,7 +75,7 @@ def _add_rule(want: Wanted, in_force: Mapping[FlowKey, FlowRule], changes: Chang
         dst_host=want.flow.dst_host,
         class_=want.class_,
         path=want.path,
-        meter_rate=None if math.isinf(want.pace) else want.pace,
+        meter_rate=want.pace if want.pace < FULL * want.line_rate else None,
     )
     old = in_force.get(rule.key)
     if old is None or old.path != rule.path or _above(_meter(rule), _meter(old)):

@@ -24,6 +24,9 @@ from controller.scheduling.plan import compile_job
 from controller.scheduling.registry import policy as make_policy
 from controller.scheduling.state import LOCAL
 
+ANNOUNCED = 0.003
+"Seconds in which a host that is told of a flow's coming end announces the flows that follow it."
+
 _PLAYED = {
     "flow_ready",
     "flow_progress",
@@ -108,8 +111,7 @@ class Coordinator:
             elif kind == "flow_progress":
                 self._flow_progress(message.flow_progress)
             elif kind == "flow_ending":
-                self.loop.makes_room(message.flow_ending.at)
-                self._finished(flow_name(message.flow_ending.id))
+                self._flow_ending(message.flow_ending)
             elif kind == "flow_received":
                 self._flow_received(message.flow_received)
             elif kind == "flow_closed":
@@ -142,6 +144,18 @@ class Coordinator:
         if self.scenario is not None:
             self.scenario.flow_ready(flow)
         if flow.slot != LOCAL:
+            self.loop.holds_from(message.at)
+            self.loop.wake()
+
+    def _flow_ending(self, message: api.FlowEnding) -> None:
+        self.loop.holds_from(message.at)
+        flow = self.tracker.finish(flow_name(message.id))
+        if flow is None or flow.slot == LOCAL:
+            return
+        if self.scenario is not None and self.scenario.flow_ending(message):
+            # What follows it will be announced in a moment, and may outrank who waits now.
+            asyncio.get_running_loop().call_later(ANNOUNCED, self.loop.wake)
+        else:
             self.loop.wake()
 
     def _flow_progress(self, message: api.FlowProgress) -> None:

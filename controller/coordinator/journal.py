@@ -129,6 +129,7 @@ class Journal:
         if flow.key is not None:
             record.key.CopyFrom(api.FiveTuple(**flow.key._asdict()))
         if sent is not None:
+            record.ready = sent.ready - self.start
             record.start = sent.granted - self.start
             record.retransmits = sent.retransmits
             record.segments = sent.segments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -73,16 +73,16 @@ class DecisionLoop:
         self._event = asyncio.Event()
         self._in_force: dict[FlowKey, FlowRule] = {}
         self._gone: set[FlowKey] = set()
-        self._free_at = 0.0
+        self._moment = 0.0
         self._too_high: dict[FlowKey, tuple[float, FlowRule]] = {}  # meters: when to lower to what
 
     def wake(self) -> None:
         """Something changed: decide soon."""
         self._event.set()
 
-    def makes_room(self, at: float) -> None:
-        """A flow is about to end: its last byte leaves `at`, and what it leaves free is free then."""
-        self._free_at = max(self._free_at, at)
+    def holds_from(self, at: float) -> None:
+        """A flow is about to end or to begin `at`: decisions until then are for that moment."""
+        self._moment = max(self._moment, at)
 
     def forget(self, key: FlowKey) -> None:
         """A connection will carry nothing more: its rule goes with the next decision."""
@@ -117,7 +117,13 @@ class DecisionLoop:
         self.statistics.decisions += 1
         self.statistics.decide_s += time.monotonic() - now
         wanted = [
-            Wanted(flow, 0 if flow.refused else class_, pace, self._tracker.path(flow))
+            Wanted(
+                flow,
+                0 if flow.refused else class_,
+                pace,
+                self._tracker.path(flow),
+                self._tracker.line_rate(flow),
+            )
             for flow, class_, pace in zip(flows, classes.tolist(), paces.tolist(), strict=True)
         ]
         await self._carry_out(order_changes(wanted, self._in_force))
@@ -128,12 +134,10 @@ class DecisionLoop:
         await self._set_rules(sorted(self._in_force))
 
     async def _carry_out(self, changes: Changes) -> None:
-        free_at = self._free_at
-        raises = [want for want in changes.first if _raises(want)]
-        self._tell_hosts([want for want in changes.first if not _raises(want)], 0.0)
-        self._tell_hosts(raises, free_at)
+        moment = self._moment
+        self._tell_hosts(changes.first, moment)
         await self._set_rules(changes.rules_before)
-        self._tell_hosts(changes.then, free_at)
+        self._tell_hosts(changes.then, moment)
         await self._set_rules(changes.classes)
         due = time.monotonic() + METER_SETTLES
         self._too_high = {
@@ -157,9 +161,9 @@ class DecisionLoop:
             if self._tracker.flows.get(flow.name) is not flow:
                 continue  # finished while the switches were asked
             if flow.refused:
-                want = Wanted(flow, 0, want.pace, want.path)
+                want = replace(want, class_=0)
             if flow.setting is None:
-                self.statistics.latencies.append(now - flow.ready)
+                self.statistics.latencies.append(max(0.0, now - flow.ready))
             self._tracker.told(flow, want.class_, want.pace, max(now, not_before))
             by_owner.setdefault(flow.owner, []).append(want)
         for owner, settings in by_owner.items():
@@ -207,7 +211,3 @@ class DecisionLoop:
         except asyncio.TimeoutError:
             return
         await asyncio.sleep(self._debounce)
-
-
-def _raises(want: Wanted) -> bool:
-    return want.flow.setting is None or want.pace > want.flow.setting[1]

@@ -42,6 +42,8 @@ class Plans:
     "(job, flow) -> payload bytes."
     relays: dict[tuple[str, str], frozenset[str]]
     "(job, task or flow) -> hosts that wait for it but do not see it end themselves."
+    successors: dict[tuple[str, str], frozenset[str]]
+    "(job, flow) -> hosts with flows that wait for it."
 
 
 def make_plans(
@@ -54,7 +56,7 @@ def make_plans(
 
     `endpoints` has every host on which a worker is placed. O(tasks + flows + dependencies).
     """
-    plans = Plans({}, {}, {})
+    plans = Plans({}, {}, {}, {})
     numbers = iter(range(1, 2**32))
     for placed, plan in jobs:
         _add_job(plans, placed, plan, endpoints, factor, time_scale, numbers)
@@ -120,3 +122,6 @@ def _add_waits(
         told = frozenset(waiting - {ends_at[node]})
         if told:
             plans.relays[job.name, item] = told
+        flows = frozenset(acts_at[other] for other in plan.frees[node] if other >= plan.tasks)
+        if flows and node >= plan.tasks:
+            plans.successors[job.name, item] = flows

@@ -96,7 +96,7 @@ class Scenario:
         self._notes: list[str] = []
         self._ready: set[str] = set()
         self._connected: set[str] = set()
-        self._plans = Plans({}, {}, {})
+        self._plans = Plans({}, {}, {}, {})
         self._agents: dict[str, Session] = {}
         self._journal = Journal({}, 0.0)
         self._turn = asyncio.Event()
@@ -149,6 +149,17 @@ class Scenario:
     def flow_ready(self, flow: LiveFlow) -> None:
         """A flow was announced."""
         self._journal.ready(flow)
+
+    def flow_ending(self, message: api.FlowEnding) -> bool:
+        """A flow is about to end: tells who has flows that wait for it, returns whether any has."""
+        name = message.id
+        hosts = self._plans.successors.get((name.job, name.flow), ())
+        for host in hosts:
+            expected = api.ItemExpected(
+                job=name.job, iteration=name.iteration, item=name.flow, at=message.at
+            )
+            self._agents[host].tell(api.ToHost(item_expected=expected))
+        return bool(hosts)
 
     def flow_received(self, message: api.FlowReceived) -> None:
         """A flow arrived. Raises KeyError."""

@@ -154,6 +154,11 @@ class Tracker:
         """The links the flow takes."""
         return self.builder.paths[flow.slot]
 
+    def line_rate(self, flow: LiveFlow) -> float:
+        """bit/s of the slowest link the flow takes; inf for one that stays on its host."""
+        links = self.builder.fabric.links
+        return min((links[link].rate for link in self.path(flow)), default=math.inf)
+
     def remaining(self, flow: LiveFlow, now: float) -> float:
         """Wire bytes the flow has left, as far as is known."""
         pace = 0.0 if flow.setting is None else flow.setting[1]

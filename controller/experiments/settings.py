@@ -11,6 +11,7 @@ from controller.experiments.checks import Preflight
 from topologies.shaping import (
     FRAME_BYTES,
     MARKED_QUEUE_FRAMES,
+    PORT_HEADROOM,
     UPLINK_HEADROOM,
     host_leaf,
     port_queue_frames,
@@ -26,6 +27,7 @@ def settings_of(
         "congestion_control": ", ".join(used),
         **{f"sysctl {name}": value for name, value in sorted(result.raw.kernel.items())},
         "port queue": f"{_queue(target, link_rate)} frames of {FRAME_BYTES} bytes a class",
+        "switch port": f"{PORT_HEADROOM:g} of the link's rate",
         "host uplink": f"{UPLINK_HEADROOM:g} of the link's rate",
         "host queue": host_leaf(),
         "target": target,
