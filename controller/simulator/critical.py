@@ -14,9 +14,6 @@ from controller.scheduling.policy import Floats, Ints
 
 DENSE = 4_000_000
 "Pairs of nodes above which a job's ancestors are not listed."
-ROUNDS = 8
-"How often longest paths and one-machine bounds may raise each other."
-
 Resource = frozenset[int]
 "Links of which every path of a flow takes exactly one: together they carry all of it."
 
@@ -185,82 +182,73 @@ class _Dag:
 
     order: Ints
     "(nodes,) every node after those it waits for."
-    after: tuple[Ints, Ints]
-    "What waits for each node, one after another: starts and nodes."
-    reach: Floats | None
-    "(nodes, nodes) 1 where the row waits for the column, directly or not; None: too many."
+    before: tuple[Ints, Ints]
+    "What each node waits for, one after another: starts and nodes."
+    between: Floats
+    """(nodes, nodes) least seconds from the end of the column's node to the start of the row's;
+    -inf where the row does not wait for the column; (0, 0) where there are too many nodes."""
 
 
 def _heads_and_tails(plan: JobPlan, seconds: Floats, loads: list[Load]) -> tuple[Floats, Floats]:
-    """(iterations, nodes) least time before each node starts, and after it ends."""
-    nodes, count = len(plan.needs), plan.job.iterations
-    order = _topological(plan)
-    before: list[list[int]] = [[] for _ in range(nodes)]
-    for node, others in enumerate(plan.frees):
-        for other in others:
-            before[other].append(node)
-    reach = _reach(plan.frees, order) if nodes * nodes <= DENSE else None
-    forwards = _Dag(order, _flat(plan.frees), reach)
-    backwards = _Dag(order[::-1].copy(), _flat(before), None if reach is None else reach.T.copy())
-    head, tail = np.zeros((count, nodes)), np.zeros((count, nodes))
-    turn = np.zeros(len(plan.held))
+    """(iterations, nodes) least time before each node starts, and after it ends.
+
+    A worker's turn is a node too, at the beginning and at the end of every iteration: all that the
+    turn waits for must have passed the links before it comes.
+    """
+    nodes, workers, count = len(plan.needs), len(plan.held), plan.job.iterations
+    begin, end = np.arange(nodes, nodes + workers), np.arange(nodes + workers, nodes + 2 * workers)
+    frees = [
+        others + [int(end[worker]) for worker in holds]
+        for others, holds in zip(plan.frees, plan.holds, strict=True)
+    ]
+    frees += plan.begins + [[] for _ in range(workers)]
+    seconds = np.append(seconds, np.zeros(2 * workers))
+    forwards, backwards = _dag(frees, seconds), _dag(_reversed(frees), seconds)
+    head, tail = np.zeros((count, len(frees))), np.full((count, len(frees)), -np.inf)
     for k in range(count):
-        for worker, starts in enumerate(plan.begins):
-            head[k, starts] = np.maximum(head[k, starts], turn[worker])
+        if k:
+            head[k, begin] = head[k - 1, end]
         _settle(forwards, seconds, loads, head[k])
-        ends = head[k] + seconds
-        for node, workers in enumerate(plan.holds):
-            for worker in workers:
-                turn[worker] = max(turn[worker], ends[node])
     # A job ends with its last task: what no task waits for may come later (without tasks, nothing).
-    ends_it = np.arange(nodes) < plan.tasks if plan.tasks else np.ones(nodes, bool)
-    after: Floats = np.full(len(plan.held), -np.inf)
+    tail[:, : plan.tasks or nodes] = 0.0
     for k in range(count - 1, -1, -1):
-        for node, workers in enumerate(plan.holds):
-            tail[k, node] = max((after[worker] for worker in workers), default=-np.inf)
-        tail[k, ends_it] = np.maximum(tail[k, ends_it], 0.0)
+        if k + 1 < count:
+            tail[k, end] = tail[k + 1, begin]
         _settle(backwards, seconds, loads, tail[k])
-        reached = tail[k] + seconds
-        after = np.array([max(reached[starts], default=-np.inf) for starts in plan.begins])
-    return head, tail
+    return head[:, :nodes], tail[:, :nodes]
+
+
+def _dag(frees: list[list[int]], seconds: Floats) -> _Dag:
+    order, before = _topological(frees), _flat(_reversed(frees))
+    if len(frees) ** 2 > DENSE:
+        return _Dag(order, before, np.empty((0, 0)))
+    return _Dag(order, before, _between(order, *before, seconds))
 
 
 def _settle(dag: _Dag, seconds: Floats, loads: list[Load], earliest: Floats) -> None:
-    """Raise `earliest` (nodes,) until longest paths and one-machine bounds agree with it."""
-    for _ in range(ROUNDS):
-        _propagate(dag.order, *dag.after, seconds, earliest)
-        if dag.reach is None:
-            return
-        raised = earliest.copy()
-        for nodes, times in loads:
-            line = np.argsort(earliest[nodes], kind="stable")
-            waits = dag.reach[:, nodes[line]]
-            left = np.cumsum((waits * times[line])[:, ::-1], axis=1)[:, ::-1]
-            end = np.where(waits > 0, left + earliest[nodes[line]], -np.inf)
-            raised = np.maximum(raised, end.max(axis=1))
-        if np.all(raised <= earliest * (1 + 1e-12)):
-            return
-        earliest[:] = raised
-    _propagate(dag.order, *dag.after, seconds, earliest)
+    """Raise `earliest` (nodes,) to longest paths, and to the one-machine bound of what each node
+    waits for on every resource."""
+    start, nodes = _flat([users.tolist() for users, _ in loads])
+    times = np.concatenate([np.empty(0), *(times for _, times in loads)])
+    _earliest(dag.order, *dag.before, dag.between, seconds, start, nodes, times, earliest)
 
 
-def _reach(frees: list[list[int]], order: Ints) -> Floats:
-    reach = np.zeros((len(order), len(order)), bool)
-    for node in order.tolist():
-        for other in frees[node]:
-            reach[other] |= reach[node]
-            reach[other, node] = True
-    return reach.astype(np.float64)
+def _reversed(frees: list[list[int]]) -> list[list[int]]:
+    before: list[list[int]] = [[] for _ in frees]
+    for node, others in enumerate(frees):
+        for other in others:
+            before[other].append(node)
+    return before
 
 
-def _topological(plan: JobPlan) -> Ints:
-    waits = [0] * len(plan.needs)
-    for others in plan.frees:
+def _topological(frees: list[list[int]]) -> Ints:
+    waits = [0] * len(frees)
+    for others in frees:
         for other in others:
             waits[other] += 1
     line = [node for node, count in enumerate(waits) if not count]
     for node in line:  # grows while it is walked
-        for other in plan.frees[node]:
+        for other in frees[node]:
             waits[other] -= 1
             if not waits[other]:
                 line.append(other)
@@ -273,12 +261,47 @@ def _flat(lists: list[list[int]]) -> tuple[Ints, Ints]:
 
 
 @compiled
-def _propagate(order: Ints, start: Ints, after: Ints, seconds: Floats, earliest: Floats) -> None:
-    """Longest paths: nothing starts before what it waits for has ended."""
+def _between(order: Ints, start: Ints, before: Ints, seconds: Floats) -> Floats:
+    out = np.full((len(order), len(order)), -np.inf)
     for node in order:
-        end = earliest[node] + seconds[node]
         for e in range(start[node], start[node + 1]):
-            earliest[after[e]] = max(earliest[after[e]], end)
+            other = before[e]
+            out[node, other] = max(out[node, other], 0.0)
+            for m in range(len(order)):
+                if out[other, m] >= 0.0:
+                    out[node, m] = max(out[node, m], out[other, m] + seconds[other])
+    return out
+
+
+@compiled
+def _earliest(
+    order: Ints,
+    start: Ints,
+    before: Ints,
+    between: Floats,
+    seconds: Floats,
+    user_start: Ints,
+    users: Ints,
+    times: Floats,
+    earliest: Floats,
+) -> None:
+    head, length, tail = np.empty(len(users)), np.empty(len(users)), np.empty(len(users))
+    for node in order:
+        for e in range(start[node], start[node + 1]):
+            other = before[e]
+            earliest[node] = max(earliest[node], earliest[other] + seconds[other])
+        for r in range(len(user_start) - 1 if len(between) else 0):
+            count = 0
+            for u in range(user_start[r], user_start[r + 1]):
+                other = users[u]
+                if between[node, other] >= 0.0 and earliest[other] > -np.inf:
+                    head[count], length[count] = earliest[other], times[u]
+                    tail[count] = between[node, other]
+                    count += 1
+            if count > 1:
+                line = np.argsort(head[:count])
+                end = _preemptive(head[:count][line], length[:count][line], tail[:count][line])
+                earliest[node] = max(earliest[node], end)
 
 
 @compiled
