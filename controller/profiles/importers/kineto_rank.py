@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,8 @@ _SILENT = ("wait", "barrier", "init", "monitored")
 _KERNEL = re.compile(r"nccl(?:Dev)?Kernel_?(?P<kind>[A-Za-z]+?)_.*?(?P<type>[a-z0-9_]*?)(?:\(|$)")
 _QUEUED = 50.0
 "Microseconds between two operations of one stream below which the later one was queued."
+_MANY = 1 << 18
+"Numbers of spans kept before they are joined."
 
 
 @dataclass(slots=True)
@@ -101,7 +103,9 @@ class RankTrace:
     def _until(self, moment: float) -> float:
         """Microseconds it computed before a moment."""
         if self._done is None:
-            self._done = np.concatenate(([0.0], np.cumsum(self.busy[:, 1] - self.busy[:, 0])))
+            self._done = np.zeros(len(self.busy) + 1)
+            np.subtract(self.busy[:, 1], self.busy[:, 0], out=self._done[1:])
+            np.cumsum(self._done[1:], out=self._done[1:])
         begun = int(np.searchsorted(self.busy[:, 0], moment))
         over = max(0.0, self.busy[begun - 1, 1] - moment) if begun else 0.0
         return float(self._done[begun] - over)
@@ -128,20 +132,52 @@ def read(path: Path) -> RankTrace:
     world = _groups(info)
     for operation in trace.operations:
         operation.ranks = operation.ranks or world
-    trace.busy = merged(
-        sorter.kernels if len(sorter.kernels) else sorter.cpu.get(sorter.main, array("d"))
-    )
+    trace.busy = sorter.kernels.union()
+    if not len(trace.busy) and sorter.main in sorter.cpu:
+        trace.busy = sorter.cpu[sorter.main].union()
     return trace
 
 
-def merged(spans: Sequence[float]) -> NDArray[np.float64]:
-    """(n, 2) the union of spans given as start, end, start, end, ..."""
-    pairs: NDArray[np.float64] = np.asarray(spans, dtype=np.float64).reshape(-1, 2)
-    if not len(pairs):
-        return pairs
-    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+class Busy:
+    """When something ran: spans as they are recorded, joined now and then so that few are kept."""
+
+    def __init__(self) -> None:
+        self._fresh = array("d")  # start, end, start, end, ...
+        self._joined: list[NDArray[np.float64]] = []
+
+    def add(self, span: Span) -> None:
+        """Note one span."""
+        self._fresh.extend(span)
+        if len(self._fresh) >= _MANY:
+            self._join()
+
+    def union(self) -> NDArray[np.float64]:
+        """(n, 2) starts and ends of the union of all spans, in order; uses them up."""
+        self._join()
+        apart = all(a[-1, 1] < b[0, 0] for a, b in pairwise(self._joined))
+        pairs = np.empty((sum(map(len, self._joined)), 2))
+        end = len(pairs)
+        while self._joined:  # one by one, so that there are never two of all
+            part = self._joined.pop()
+            pairs[end - len(part) : end] = part
+            end -= len(part)
+        return pairs if apart else _merged(pairs)
+
+    def _join(self) -> None:
+        if self._fresh:
+            pairs = np.array(self._fresh, dtype=np.float64).reshape(-1, 2)
+            self._joined.append(_merged(pairs))
+            self._fresh = array("d")
+
+
+def _merged(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, 2) the union of (m, 2) spans, in order."""
+    if (pairs[1:, 0] < pairs[:-1, 0]).any():
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
     ends = np.maximum.accumulate(pairs[:, 1])
     first = np.concatenate(([True], pairs[1:, 0] > ends[:-1]))
+    if first.all():
+        return pairs
     last = np.concatenate((first[1:], [True]))
     return np.column_stack((pairs[first, 0], ends[last]))
 
@@ -153,8 +189,8 @@ class _Sorter:
         self.seen = 0
         self.steps: dict[str, Span] = {}
         self.main: int | str = 0
-        self.kernels = array("d")
-        self.cpu: dict[int | str, array[float]] = {}
+        self.kernels = Busy()
+        self.cpu: defaultdict[int | str, Busy] = defaultdict(Busy)
         self._calls: list[Operation] = []  # record_param_comms
         self._dispatched: list[Operation] = []  # c10d:: operators
         self._annotated: list[Operation] = []  # gloo:all_reduce
@@ -170,7 +206,7 @@ class _Sorter:
             if name.startswith("nccl"):
                 self._add(self._kernels, event, *_kernel(name))
             else:
-                self.kernels.extend(span)
+                self.kernels.add(span)
         elif name == "record_param_comms":
             self._add(self._calls, event, str(event.arguments().get("Collective name", "")), "")
         elif name.startswith("ProfilerStep") and event.cat != "gpu_user_annotation":
@@ -183,7 +219,7 @@ class _Sorter:
             elif colon and backend in ("gloo", "nccl", "mpi", "ucc", "xccl", "hccl"):
                 self._add(self._annotated, event, what, "")
             elif event.cat != "user_annotation":
-                self.cpu.setdefault(event.tid, array("d")).extend(span)
+                self.cpu[event.tid].add(span)
 
     def operations(self) -> tuple[str, list[Operation]]:
         """Where the operations are best told, and they, in order of launch, with when they ran."""
