@@ -13,6 +13,7 @@ from controller.cli.options import (
     LinkRate,
     Model,
     Out,
+    Placement,
     Policies,
     Seed,
     Topology,
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from controller.experiments.summary import Summary
     from controller.model.record import Played
 
-Placement = Annotated[
-    str, typer.Option(help="packed, spread or random: hosts for workers without one.")
-]
 Iterations = Annotated[
     int | None, typer.Option(help="Play every job this often, whatever its profile says.")
 ]

@@ -26,6 +26,12 @@ Model = Annotated[
     str,
     typer.Option(help="ideal: the policy's own rates; enforced: 8 classes and host pacing."),
 ]
+Placement = Annotated[
+    str,
+    typer.Option(
+        help="packed, spread or random, for workers without a host; or a file: job -> worker -> host."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn by chance.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for the results.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

@@ -24,6 +24,7 @@ from controller.model.fabrics import parse_topology
 from controller.model.units import parse_rate
 from controller.profiles.load import load, load_fabric
 from controller.profiles.placement import place
+from controller.profiles.placement_file import read_placement
 from topologies.emulation import best_target
 
 TOPOLOGY = "leaf-spine:2x2x4"
@@ -79,7 +80,7 @@ class Retelling:
     """How a file is fitted to the fabric that it is played on."""
 
     placement: str = "packed"
-    "packed, spread or random: hosts for workers without one."
+    "packed, spread or random, for workers without a host; or a file: job -> worker -> host."
     seed: int = 0
     "For random placement."
     iterations: int | None = None
@@ -104,7 +105,8 @@ def of_file(path: Path, fabric: Fabric, how: Retelling) -> list[Scenario]:
         workload = recorded_at(workload, rate) if rate is not None else workload
     workload = repeated(workload, how.iterations)
     workload = spaced(stretched(workload, how.time_scale), how.arrival_scale)
-    workload = place(workload, fabric, how.placement, how.seed)
+    workload, policy = read_placement(workload, how.placement)
+    workload = place(workload, fabric, policy, how.seed)
     return [Scenario(workload.name, f"Your own: {path.name}", workload)]
 
 

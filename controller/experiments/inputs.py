@@ -12,6 +12,7 @@ from controller.model.fabrics import parse_topology
 from controller.model.units import parse_rate
 from controller.profiles.load import load, load_fabric
 from controller.profiles.placement import place
+from controller.profiles.placement_file import read_placement
 
 DEFAULT_RATE = "100gbit"
 "Link rate of a simulated fabric when neither the user nor the input says one."
@@ -44,11 +45,12 @@ def read_problem(
 
     A trace brings its own fabric unless `topology` or `link_rate` says otherwise; a workload
     without one runs on the smallest big switch that holds it, links at the rate it was recorded.
-    `iterations` overrides how often the jobs repeat.
+    `placement` is packed, spread, random or a file; `iterations` overrides how often the jobs repeat.
     """
     loaded = load(path)
-    fabric = _fabric(loaded.workload, loaded.topology, loaded.link_rate, topology, link_rate)
-    workload = repeated(place(loaded.workload, fabric, placement, seed), iterations)
+    workload, policy = read_placement(loaded.workload, placement)
+    fabric = _fabric(workload, loaded.topology, loaded.link_rate, topology, link_rate)
+    workload = repeated(place(workload, fabric, policy, seed), iterations)
     return Problem(workload, fabric, tuple(loaded.notes))
 
 
