@@ -55,6 +55,14 @@ def test_kineto_iterations_become_tasks_between_collectives(write: Any) -> None:
     assert next(t for t in found.tasks if t.id == "2/w0").after == ("all_reduce0", "all_reduce1")
 
 
+def test_kineto_links_are_as_fast_as_the_fastest_collective_unless_said(write: Any) -> None:
+    path = write(kineto())
+    imported = import_files([path])
+    assert job(imported).reference_rate == pytest.approx(400 * 8 / 150e-6)  # 2 ranks send 1 x size
+    assert any("21.33mbit, as fast as" in note for note in imported.report.assumed)
+    assert job(import_files([path], Options(reference_rate=1e9))).reference_rate == 1e9
+
+
 def test_kineto_leaves_out_iterations_that_differ(write: Any) -> None:
     document = json.loads(kineto(steps=4))
     document["traceEvents"] = [
@@ -133,6 +141,7 @@ def test_kineto_refuses_a_send_nobody_receives(write: Any) -> None:
         ([b'{"traceEvents": [{"ph": "X", "ts": "soon"}]}'], r"Expected `float`, got `str`"),
         ([b'{"traceEvents": []}'], "no events that lasted"),
         ([b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1}]}'], "holds no collectives"),
+        ([kineto(0).replace(b"[0, 1]", b"[1, 1]")], r"a rank is twice in the group \[1, 1\]"),
         ([kineto(0), kineto(0)], "mixed ranks: rank 0 is already in"),
         ([kineto(0), kineto(1, world=4)], "mixed ranks: is of a job of 4 ranks"),
         ([kineto(0), kineto(1, sizes=(100, 51))], "mixed ranks: operation 1 of rank 1"),
@@ -280,6 +289,12 @@ def test_a_capture_gives_its_period_flows_and_gaps(write: Any) -> None:
             ("w1", "w2", 20 * 1454.0),
             ("w2", "w0", 20 * 1454.0),
         ]
+
+
+def test_a_captures_links_are_as_fast_as_its_fastest_transfer_unless_said(write: Any) -> None:
+    path = write(samples.pcap(samples.capture_frames()))
+    assert job(import_files([path])).reference_rate == pytest.approx(20 * 1454 * 8 / 0.019)
+    assert job(import_files([path], Options(reference_rate=1e9))).reference_rate == 1e9
 
 
 def test_a_capture_without_a_period_is_one_iteration(write: Any) -> None:

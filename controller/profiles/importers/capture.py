@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.model import Flow, Job, Task
+from controller.model.units import format_rate
 from controller.profiles.errors import ProfileError
 from controller.profiles.importers import packets
 from controller.profiles.importers.head import Head
@@ -70,6 +71,8 @@ def load(paths: list[Path], options: Options) -> Imported:
         )
         usual = [_shifted(t, first) for t in large]
         period = max(t.end for t in usual)
+    if options.reference_rate is None:
+        options = replace(options, reference_rate=_fastest(usual, report))
     job, names = _job(usual, period, path, options)
     report.understood.append(
         f"{len(flows)} 5-tuples, {len(transfers)} transfers, "
@@ -81,6 +84,18 @@ def load(paths: list[Path], options: Options) -> Imported:
     report.assumed.append("a pause before sending is computing; sizes are bytes on the wire")
     report.unknown.append("what a sender waited for: the last thing that reached it")
     return Imported(job, report)
+
+
+def _fastest(transfers: list[_Transfer], report: ImportReport) -> float | None:
+    """Rate in bit/s of the fastest transfer: the links had at least that. None: all took no time."""
+    rates = [t.bytes * 8 / (t.end - t.start) for t in transfers if t.end > t.start]
+    if not rates:
+        report.unknown.append("the link rate: sizes are taken as they are (--reference-rate)")
+        return None
+    report.assumed.append(
+        f"links of {format_rate(max(rates))}, as fast as the fastest transfer (--reference-rate)"
+    )
+    return max(rates)
 
 
 def _flows(path: Path) -> dict[FiveTuple, NDArray[np.float64]]:

@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 from controller.model import Collective, Flow, Job, Task
+from controller.model.units import format_rate
 from controller.profiles.errors import ProfileError
 from controller.profiles.importers.head import Head
 from controller.profiles.importers.kineto_rank import Operation, RankTrace, Span, read
@@ -177,6 +178,14 @@ def _sizes(
     report.assumed.append(f"{trace.file}: sizes of {len(missing)} collectives from --sizes")
 
 
+def _sent(operation: Operation, ranks: int) -> float:
+    """Bytes that each of so many ranks sends in a collective, at least."""
+    size = operation.bytes or 0.0
+    if operation.kind in ("send", "recv", "broadcast"):
+        return size
+    return size * (ranks - 1) / ranks * (2 if operation.kind == "all_reduce" else 1)
+
+
 @dataclass
 class _Assembly:
     """Puts the iterations of the ranks together."""
@@ -214,10 +223,28 @@ class _Assembly:
             tuple(flows),
             tuple(self.collectives.values()),
             iterations=self.options.iterations,
-            reference_rate=self.options.reference_rate,
+            reference_rate=self.options.reference_rate or self._fastest(),
         )
         self._describe(job, first)
         return job
+
+    def _fastest(self) -> float | None:
+        """Rate in bit/s at which a rank sent in the fastest large collective of the recording."""
+        ran = [
+            operation
+            for iteration in self.iterations.values()
+            for operation in iteration.operations
+            if operation.ran and operation.bytes and operation.end > operation.start
+        ]
+        largest = max((operation.bytes or 0.0 for operation in ran), default=0.0)
+        rates = [
+            _sent(operation, len(operation.ranks or self._world))
+            * 8e6
+            / (operation.end - operation.start)
+            for operation in ran
+            if (operation.bytes or 0.0) >= largest / 2
+        ]
+        return max(rates, default=None)
 
     def _everyone(self) -> list[int]:
         members = set(self.traces)
@@ -334,8 +361,13 @@ class _Assembly:
             notes.append(f"{len(job.flows)} transfers between two ranks")
         longest = max(sum(i.seconds) for i in self.iterations.values())
         notes.append(f"{longest:.6g} s of computing an iteration at the busiest rank")
-        if self.options.reference_rate is None:
+        if job.reference_rate is None:
             self.report.unknown.append(
                 "the link rate of the recording: sizes are taken as they are (--reference-rate)"
+            )
+        elif self.options.reference_rate is None:
+            self.report.assumed.append(
+                f"links of {format_rate(job.reference_rate)}, as fast as the fastest collective "
+                "(--reference-rate)"
             )
         self.report.assumed.append(f"collectives by {self.options.algorithm} (--algorithm)")

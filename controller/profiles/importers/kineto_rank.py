@@ -54,6 +54,8 @@ class Operation:
     "Members of its group; empty where the recording does not say."
     peer: int | None = None
     "The other end of a send or recv."
+    ran: bool = False
+    "Whether start and end are when data moved, not when it was called."
     id: int | str | None = None
     "Correlates an operation with its kernel."
 
@@ -132,6 +134,9 @@ def read(path: Path) -> RankTrace:
     world = _groups(info)
     for operation in trace.operations:
         operation.ranks = operation.ranks or world
+    for ranks in {operation.ranks for operation in trace.operations}:
+        if len(set(ranks)) < len(ranks):
+            raise ProfileError(str(path), f"a rank is twice in the group {list(ranks)[:16]}")
     trace.busy = sorter.kernels.union()
     if not len(trace.busy) and sorter.main in sorter.cpu:
         trace.busy = sorter.cpu[sorter.main].union()
@@ -234,6 +239,9 @@ class _Sorter:
                 found.sort(key=lambda o: o.launch)
                 if found is not run:
                     _run_times(found, run)
+                else:
+                    for operation in found:
+                        operation.ran = True
                 return source, found
         return "", []
 
@@ -268,7 +276,7 @@ def _run_times(calls: list[Operation], run: list[Operation]) -> None:
             ran = queues[call.kind].pop()
         if ran is None:
             continue
-        call.start, call.end = ran.start, max(ran.end, ran.start)
+        call.start, call.end, call.ran = ran.start, max(ran.end, ran.start), True
         if ran.bytes is not None and call.kind not in ("all_gather", "recv"):
             call.bytes = ran.bytes  # it knows the type of its elements
         if ran.start > max(last, call.launch) + _QUEUED and ran.id == call.id:
