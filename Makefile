@@ -12,7 +12,7 @@ PACKAGES := mininet iproute2 ethtool iputils-ping procps gcc libc6-dev python3-v
 
 ## the main job: schedules real training traffic on P4 switches (TRACE=path: your own; ARGS="--policy echelon ...")
 run: setup
-	$(SUDO) $(BIN)/echelon run $(TRACE) $(ARGS)
+	$(SUDO) $(BIN)/echelon $(if $(TRACE),replay $(TRACE),run) $(ARGS)
 
 ## the whole test suite (tests that need root are skipped by name without it)
 test: setup

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,9 @@ from controller.cli.options import (
 from controller.model.errors import BadInput
 
 if TYPE_CHECKING:
+    from controller.experiments.catalogue import Retelling
     from controller.experiments.run import Prediction
+    from controller.experiments.scenarios import Scenario
     from controller.model import Fabric
 
 Target = Annotated[
@@ -31,6 +34,16 @@ Target = Annotated[
 ]
 Limit = Annotated[
     int | None, typer.Option(help="Of a coflow trace, the first so many narrow coflows.")
+]
+ReferenceRate = Annotated[
+    str | None,
+    typer.Option(help="Link rate a trace was recorded at, as in 100gbit: its sizes scale from it."),
+]
+TimeScale = Annotated[
+    float | None,
+    typer.Option(
+        help="Stretch times and sizes by this; unless said, a trace's until its flows last long enough."
+    ),
 ]
 
 
@@ -52,10 +65,11 @@ def run(
     target: Target = None,
     topology: Topology = None,
     link_rate: LinkRate = None,
+    reference_rate: ReferenceRate = None,
     time_unit: Annotated[str, typer.Option(help="Seconds of one unit of the paper.")] = "1.5s",
     iterations: Annotated[int | None, typer.Option(help="Iterations of every job.")] = None,
     placement: Placement = "packed",
-    time_scale: Annotated[float, typer.Option(help="Stretch times (and sizes) by this.")] = 1.0,
+    time_scale: TimeScale = None,
     seed: Seed = 0,
     out: Out = None,
     json: Json = False,
@@ -65,15 +79,16 @@ def run(
     from controller.model.units import parse_time
 
     fabric, chosen = catalogue.live_fabric(topology, link_rate, target)
+    live = _Live(fabric, chosen, policy, seed, out, json)
     if file is not None:
         if scenario:
             raise BadInput("--scenario names built-in workloads: give it or a file, not both")
-        how = catalogue.Retelling(placement, seed, iterations, time_scale)
-        scenarios = catalogue.of_file(file, fabric, how)
-    else:
-        unit = parse_time(time_unit)
-        scenarios = catalogue.built_in(scenario, fabric, unit, iterations, time_scale)
-    _play(catalogue.predictions(scenarios, policy, fabric, seed), fabric, chosen, seed, out, json)
+        rate = _rate(reference_rate)
+        how = catalogue.Retelling(placement, seed, iterations, time_scale, reference_rate=rate)
+        live.play_file(file, how)
+        return
+    unit = parse_time(time_unit)
+    live.play(catalogue.built_in(scenario, fabric, unit, iterations, time_scale or 1.0))
 
 
 def replay(
@@ -83,10 +98,11 @@ def replay(
     target: Target = None,
     topology: Topology = None,
     link_rate: LinkRate = None,
+    reference_rate: ReferenceRate = None,
     model: Model = "ideal",
     iterations: Annotated[int | None, typer.Option(help="Iterations of every job.")] = None,
     placement: Placement = "packed",
-    time_scale: Annotated[float, typer.Option(help="Stretch times (and sizes) by this.")] = 1.0,
+    time_scale: TimeScale = None,
     arrival_scale: Annotated[float, typer.Option(help="Multiply times of arrival by this.")] = 1.0,
     coflows: Limit = None,
     seed: Seed = 0,
@@ -105,33 +121,63 @@ def replay(
     if on != "mininet":
         raise BadInput(f"--on {on}: expected mininet or simulator")
     fabric, chosen = catalogue.live_fabric(topology, link_rate, target)
-    how = catalogue.Retelling(placement, seed, iterations, time_scale, arrival_scale, coflows)
-    scenarios = catalogue.of_file(file, fabric, how)
-    _play(catalogue.predictions(scenarios, policy, fabric, seed), fabric, chosen, seed, out, json)
+    how = catalogue.Retelling(
+        placement, seed, iterations, time_scale, arrival_scale, coflows, _rate(reference_rate)
+    )
+    _Live(fabric, chosen, policy, seed, out, json).play_file(file, how)
 
 
-def _play(
-    predictions: list[Prediction],
-    fabric: Fabric,
-    target: str,
-    seed: int,
-    out: Path | None,
-    json: bool,
-) -> None:
-    from rich.console import Console
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """What `run` and `replay` share: where to play, under which policies, and what to do with the results."""
 
-    from controller.experiments.checks import require_fit
-    from controller.experiments.progress import Progress
-    from controller.experiments.run import run as play
-    from controller.experiments.summary import to_builtins
-    from controller.experiments.table import print_summary
+    fabric: Fabric
+    target: str
+    policies: list[str] | None
+    seed: int
+    out: Path | None
+    json: bool
 
-    progress = Progress(Console(stderr=True) if json else console, len(predictions))
-    admitted = require_fit(predictions, fabric, target)
-    progress.say(admitted.sentence())
-    summary, folder = play(predictions, fabric, target, admitted, progress, seed, out)
-    if json:
-        print_json(to_builtins(summary))
-    else:
+    def play_file(self, file: Path, how: Retelling) -> None:
+        """The user's own file, stretched as it needs."""
+        from controller.experiments import catalogue, live_fit
+
+        retold = catalogue.of_file(file, self.fabric, how)
+        found = catalogue.predictions([retold.scenario], self.policies, self.fabric, self.seed)
+        long = live_fit.require_time(retold.scenario.workload, [one.seconds for one in found])
+        self._play(found, (*retold.notes, long))
+
+    def play(self, scenarios: list[Scenario]) -> None:
+        """Built-in scenarios."""
+        from controller.experiments import catalogue
+
+        self._play(catalogue.predictions(scenarios, self.policies, self.fabric, self.seed))
+
+    def _play(self, predictions: list[Prediction], notes: tuple[str, ...] = ()) -> None:
+        from rich.console import Console
+
+        from controller.experiments.checks import require_fit
+        from controller.experiments.progress import Progress
+        from controller.experiments.run import run as play
+        from controller.experiments.summary import to_builtins
+        from controller.experiments.table import print_summary
+
+        progress = Progress(Console(stderr=True) if self.json else console, len(predictions))
+        for note in notes:
+            progress.say(note)
+        admitted = require_fit(predictions, self.fabric, self.target)
+        progress.say(admitted.sentence())
+        summary, folder = play(
+            predictions, self.fabric, self.target, admitted, progress, self.seed, self.out, notes
+        )
+        if self.json:
+            print_json(to_builtins(summary))
+            return
         print_summary(summary, console)
         console.print(f"results: {folder}  (open {folder / 'report.html'} in a browser)")
+
+
+def _rate(reference_rate: str | None) -> float | None:
+    from controller.model.units import parse_rate
+
+    return None if reference_rate is None else parse_rate(reference_rate)

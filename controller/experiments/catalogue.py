@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from controller.experiments import live_fit
 from controller.experiments import scenarios as built
 from controller.experiments.inputs import (
+    DEFAULT_RATE,
     first_narrow,
     folded,
     recorded_at,
@@ -22,6 +24,7 @@ from controller.model import Fabric, Workload
 from controller.model.errors import BadInput
 from controller.model.fabrics import parse_topology
 from controller.model.units import parse_rate
+from controller.profiles.importers.report import Options
 from controller.profiles.load import load, load_fabric
 from controller.profiles.placement import place
 from controller.profiles.placement_file import read_placement
@@ -85,29 +88,55 @@ class Retelling:
     "For random placement."
     iterations: int | None = None
     "Of every job; None: as its profile says."
-    time_scale: float = 1.0
-    "Times and sizes together: the same contention, slower."
+    time_scale: float | None = None
+    "Times and sizes together: the same contention, slower. None: what makes a trace's flows long enough."
     arrival_scale: float = 1.0
     "Times of arrival alone."
     coflows: int | None = None
     "Only the first so many narrow coflows."
+    reference_rate: float | None = None
+    "Link rate in bit/s at which a trace was recorded; None: as it says, else what is assumed."
 
 
-def of_file(path: Path, fabric: Fabric, how: Retelling) -> list[Scenario]:
-    """The user's own workload as a scenario. Raises BadInput."""
-    loaded = load(path)
-    workload = loaded.workload
+@dataclass(frozen=True, slots=True)
+class Retold:
+    """A file as it will be played."""
+
+    scenario: Scenario
+    "The workload, placed and stretched."
+    notes: tuple[str, ...]
+    "How it was read and fitted, for people."
+
+
+def of_file(path: Path, fabric: Fabric, how: Retelling) -> Retold:
+    """The user's own workload as a scenario. Raises BadInput, also where it cannot be played live."""
+    loaded = load(path, Options(reference_rate=how.reference_rate))
+    workload, notes = loaded.workload, list(loaded.notes)
     if how.coflows is not None:
         workload = first_narrow(workload, how.coflows)
-    if loaded.topology is not None:
+    if loaded.is_trace:
         workload = folded(workload, fabric)
-        rate = loaded.link_rate
-        workload = recorded_at(workload, rate) if rate is not None else workload
+        workload = recorded_at(
+            workload, how.reference_rate or loaded.link_rate or _assumed(workload, notes)
+        )
     workload = repeated(workload, how.iterations)
-    workload = spaced(stretched(workload, how.time_scale), how.arrival_scale)
+    live_fit.require_few_flows(workload)
+    time_scale = how.time_scale
+    if time_scale is None:
+        time_scale = live_fit.fitting_time_scale(workload, fabric) if loaded.is_trace else 1.0
+    workload = spaced(stretched(workload, time_scale), how.arrival_scale)
     workload, policy = read_placement(workload, how.placement)
     workload = place(workload, fabric, policy, how.seed)
-    return [Scenario(workload.name, f"Your own: {path.name}", workload)]
+    notes += live_fit.lines(workload, fabric, time_scale)
+    title = f"{path.name}, times and sizes x {time_scale:g}" if time_scale != 1 else path.name
+    return Retold(Scenario(workload.name, title, workload), tuple(notes))
+
+
+def _assumed(workload: Workload, notes: list[str]) -> float:
+    """The link rate of a trace that names none, in bit/s; said where it is needed."""
+    if any(placed.job.reference_rate is None for placed in workload.jobs):
+        notes.append(f"assumed: recorded on links of {DEFAULT_RATE} (--reference-rate)")
+    return parse_rate(DEFAULT_RATE)
 
 
 def predictions(

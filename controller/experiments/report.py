@@ -257,10 +257,12 @@ def _checks(scenarios: Sequence[ScenarioSummary]) -> str:
 
 
 def _settings(summary: Summary) -> str:
-    if not summary.settings:
-        return ""
+    notes = summary.settings.get("notes", ())
+    items = "".join(f"<li>{html.escape(str(note))}</li>" for note in notes)
     rows = "".join(
         f"<tr><td>{html.escape(str(key))}</td><td>{html.escape(str(value))}</td></tr>"
         for key, value in summary.settings.items()
+        if key != "notes"
     )
-    return f"<h2>What was pinned</h2><table>{rows}</table>"
+    said = f"<h2>How the input was read</h2><ul>{items}</ul>" if items else ""
+    return said + (f"<h2>What was pinned</h2><table>{rows}</table>" if rows else "")

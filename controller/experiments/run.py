@@ -78,10 +78,11 @@ def run(
     progress: Progress,
     seed: int = 0,
     out: Path | None = None,
+    notes: Sequence[str] = (),
 ) -> tuple[Summary, Path]:
     """Plays what was predicted on a live network; the summary, and the folder of the results.
 
-    `admitted`: what the check before the run measured. Raises WorkFailed when the network does not
+    `admitted`: what the check before the run measured; `notes`: how the input was read and fitted. Raises WorkFailed when the network does not
     start or a scenario fails.
     """
     began = time.monotonic()
@@ -112,6 +113,8 @@ def run(
             summary.scenarios.append(scenario)
             summary.settings = settings_of(target, fabric.host_rate, result, admitted)
     summary.wall_s = time.monotonic() - began
+    if notes:
+        summary.settings["notes"] = list(notes)
     folder = out or new_folder()
     write_results(folder, summary, measured, {one.key: one.played for one in predictions})
     return summary, folder

@@ -28,6 +28,11 @@ class Loaded:
     notes: tuple[str, ...] = ()
     "What an importer understood, assumed and could not know."
 
+    @property
+    def is_trace(self) -> bool:
+        """Whether an importer read it, not our own format."""
+        return bool(self.notes)
+
 
 def load(path: Path, options: Options | None = None) -> Loaded:
     """Reads a workload, a job profile or a trace (a folder: one file a rank). Raises BadInput."""

@@ -90,7 +90,7 @@ def _fastest(transfers: list[_Transfer], report: ImportReport) -> float | None:
     """Rate in bit/s of the fastest transfer: the links had at least that. None: all took no time."""
     rates = [t.bytes * 8 / (t.end - t.start) for t in transfers if t.end > t.start]
     if not rates:
-        report.unknown.append("the link rate: sizes are taken as they are (--reference-rate)")
+        report.unknown.append("the link rate that the sizes belong to (--reference-rate)")
         return None
     report.assumed.append(
         f"links of {format_rate(max(rates))}, as fast as the fastest transfer (--reference-rate)"

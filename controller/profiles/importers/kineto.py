@@ -362,9 +362,7 @@ class _Assembly:
         longest = max(sum(i.seconds) for i in self.iterations.values())
         notes.append(f"{longest:.6g} s of computing an iteration at the busiest rank")
         if job.reference_rate is None:
-            self.report.unknown.append(
-                "the link rate of the recording: sizes are taken as they are (--reference-rate)"
-            )
+            self.report.unknown.append("the link rate of the recording (--reference-rate)")
         elif self.options.reference_rate is None:
             self.report.assumed.append(
                 f"links of {format_rate(job.reference_rate)}, as fast as the fastest collective "

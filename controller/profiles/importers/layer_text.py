@@ -99,7 +99,7 @@ def load(paths: list[Path], options: Options) -> Imported:
         f"collectives by {options.algorithm}, all-to-all direct (--algorithm)",
     ]
     if options.reference_rate is None:
-        report.unknown.append("the link rate: sizes are taken as they are (--reference-rate)")
+        report.unknown.append("the link rate that the sizes belong to (--reference-rate)")
     return Imported(job, report)
 
 
