@@ -46,13 +46,14 @@ class _Role:
     """As the primary sent it, for notifications."""
     config: RoleConfig = field(default_factory=RoleConfig)
     clients: list[Client] = field(default_factory=list)
+    primary: Client | None = None
     highest: int | None = None
     """The highest election id seen, None before there was one."""
 
-    @property
-    def primary(self) -> Client | None:
+    def elect(self) -> None:
+        """Find the primary among the clients, which have changed."""
         candidates = [c for c in self.clients if c.election_id is not None]
-        return max(candidates, key=lambda c: c.election_id or 0, default=None)
+        self.primary = max(candidates, key=lambda c: c.election_id or 0, default=None)
 
 
 class Arbiter:
@@ -94,6 +95,7 @@ class Arbiter:
             role.clients.append(client)
             client.role = name
         client.election_id = election_id
+        role.elect()
         if role.primary is client:
             role.highest = (
                 election_id if role.highest is None else max(role.highest, election_id or 0)
@@ -116,21 +118,22 @@ class Arbiter:
         was_primary = role.primary is client
         role.clients.remove(client)
         client.role = None
+        role.elect()
         if was_primary:
             self._notify(role, role.clients)
 
     def check_primary(self, role: str, election_id: int | None) -> RoleConfig:
         """Whether a unary request comes from the primary of a role; the role's configuration. Raises
         PERMISSION_DENIED. As in BMv2, while no client is connected at all, requests without election id pass."""
-        if not any(r.clients for r in self._roles.values()):
+        known = self._roles.get(role)
+        if known is not None and known.primary is not None:
+            if known.primary.election_id == election_id:
+                return known.config
+        elif not any(r.clients for r in self._roles.values()):
             if election_id is None:
                 return RoleConfig()
             raise RequestError(Code.PERMISSION_DENIED, "Not primary: no client is connected")
-        known = self._roles.get(role)
-        primary = known.primary if known else None
-        if known is None or primary is None or primary.election_id != election_id:
-            raise RequestError(Code.PERMISSION_DENIED, "Not primary")
-        return known.config
+        raise RequestError(Code.PERMISSION_DENIED, "Not primary")
 
     def role_config(self, role: str) -> RoleConfig:
         """What a role may see."""

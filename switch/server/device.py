@@ -13,7 +13,7 @@ from finsy.proto import p4r
 
 from switch.compile import CompilerError
 from switch.dataplane import Dataplane, Digest, PacketIn, UnsupportedProgram
-from switch.server.arbitration import Arbiter, uint128
+from switch.server.arbitration import Arbiter, Client, uint128
 from switch.server.errors import Code, Outcome, RequestError, invalid
 from switch.server.pipeline import Pipeline, build
 from switch.server.ports import Ports
@@ -51,12 +51,14 @@ class Device:
     ) -> None:
         """`make_scratch`: another data plane like this one, without ports, for pipelines that are tried or saved."""
         self.device_id = device_id
-        self.arbiter = Arbiter(device_id)
-        self.arbiter_lock = threading.Lock()
+        self._arbiter = Arbiter(device_id)
         self._dataplane = dataplane
         self._make_scratch = make_scratch
         self._ports = Ports(dataplane, cpu_port)
+        # taken in this order
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._arbiter_lock = threading.Lock()
         self._state: ForwardingState | None = None
         self._saved: _Saved | None = None
 
@@ -67,14 +69,32 @@ class Device:
                 Code.NOT_FOUND, f"this switch is device {self.device_id}, not {device_id}"
             )
 
+    # -- arbitration --------------------------------------------------------------------------------------------
+
+    def arbitrate(self, client: Client, message: p4r.MasterArbitrationUpdate) -> None:
+        """Take a client's bid to be primary. A write that has begun ends first, as the specification asks: the new
+        primary finds nothing of the old one under way. Raises as `Arbiter.update`."""
+        with self._writing, self._arbiter_lock:
+            self._arbiter.update(client, message)
+
+    def leave(self, client: Client) -> None:
+        """A client's stream has ended; a backup may become primary."""
+        with self._writing, self._arbiter_lock:
+            self._arbiter.leave(client)
+
+    def is_primary(self, client: Client) -> bool:
+        """Whether a client is the primary of its role."""
+        with self._arbiter_lock:
+            return self._arbiter.is_primary(client)
+
     # -- write and read -----------------------------------------------------------------------------------------
 
     def write(self, request: p4r.WriteRequest) -> list[Outcome]:
         """Do a batch; an outcome for each update. Raises NOT_FOUND (device), PERMISSION_DENIED (not primary),
         FAILED_PRECONDITION (no pipeline), UNIMPLEMENTED (atomicity)."""
         self.check_device(request.device_id)
-        role = self._check_primary(request)
-        with self._lock:
+        with self._lock, self._writing:
+            role = self._check_primary(request)
             state = self._addressed()
             if request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
                 denied = _denied(request, role)
@@ -100,8 +120,8 @@ class Device:
         """The selected entities in messages of bounded size; last, if a request failed, the outcomes of all. The
         answer is of one moment: nothing is written meanwhile."""
         self.check_device(request.device_id)
-        with self.arbiter_lock:
-            role = self.arbiter.role_config(request.role)
+        with self._arbiter_lock:
+            role = self._arbiter.role_config(request.role)
         with self._lock:
             state = self._addressed()
             responses, outcomes = _read_all(state, request, role)
@@ -121,8 +141,8 @@ class Device:
     def _check_primary(self, request: p4r.WriteRequest | SetRequest) -> RoleConfig:
         election_id = uint128(request.election_id) if request.HasField("election_id") else None
         role = request.role or (str(request.role_id) if request.role_id else "")
-        with self.arbiter_lock:
-            return self.arbiter.check_primary(role, election_id)
+        with self._arbiter_lock:
+            return self._arbiter.check_primary(role, election_id)
 
     # -- pipeline -----------------------------------------------------------------------------------------------
 
@@ -130,9 +150,9 @@ class Device:
         """SetForwardingPipelineConfig, all actions. Raises NOT_FOUND (device, nothing saved), PERMISSION_DENIED,
         INVALID_ARGUMENT (no or a bad config, state that cannot be carried over)."""
         self.check_device(request.device_id)
-        if not self._check_primary(request).can_push_pipeline:
-            raise RequestError(Code.PERMISSION_DENIED, "this role may not push a pipeline")
         with self._lock:
+            if not self._check_primary(request).can_push_pipeline:
+                raise RequestError(Code.PERMISSION_DENIED, "this role may not push a pipeline")
             if request.action == SetRequest.COMMIT:
                 self._commit_saved(request)
                 return
@@ -297,8 +317,8 @@ class Device:
         if packet is None:
             return
         response = p4r.StreamMessageResponse(packet=packet)
-        with self.arbiter_lock:
-            for client, role in self.arbiter.primaries():
+        with self._arbiter_lock:
+            for client, role in self._arbiter.primaries():
                 if role.wants(packet):
                     client.send(response)
 
@@ -313,9 +333,9 @@ class Device:
             )
 
     def _send_by_scope(self, response: p4r.StreamMessageResponse, entity_id: int) -> bool:
-        with self.arbiter_lock:
+        with self._arbiter_lock:
             receivers = [
-                client for client, role in self.arbiter.primaries() if role.allows(entity_id)
+                client for client, role in self._arbiter.primaries() if role.allows(entity_id)
             ]
             for client in receivers:
                 client.send(response)

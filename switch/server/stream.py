@@ -59,8 +59,7 @@ class Stream:
         except grpc.RpcError:
             pass  # the client has gone
         finally:
-            with self._device.arbiter_lock:
-                self._device.arbiter.leave(self._client)
+            self._device.leave(self._client)
             self._outbox.put(None)
             if self.lost:
                 _LOG.warning(
@@ -70,13 +69,10 @@ class Stream:
     def _handle(self, request: p4r.StreamMessageRequest) -> None:
         kind = request.WhichOneof("update")
         if kind == "arbitration":
-            with self._device.arbiter_lock:
-                self._device.arbiter.update(self._client, request.arbitration)
+            self._device.arbitrate(self._client, request.arbitration)
             return
         try:
-            with self._device.arbiter_lock:
-                primary = self._device.arbiter.is_primary(self._client)
-            if not primary:
+            if not self._device.is_primary(self._client):
                 raise RequestError(Code.PERMISSION_DENIED, "Not primary")
             if kind == "packet":
                 self._device.packet_out(request.packet)

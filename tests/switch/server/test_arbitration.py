@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import grpc
@@ -9,7 +10,7 @@ import pytest
 from finsy.proto import p4r, stratum
 from google.protobuf import any_pb2
 
-from switch.dataplane import PacketIn
+from switch.dataplane import PacketIn, Target
 from switch.server.errors import Code
 from tests.switch.server.controller import (
     BatchError,
@@ -55,6 +56,35 @@ def test_a_backup_is_promoted_when_the_primary_goes(connect: Connect) -> None:
     assert status(second) == (Code.ALREADY_EXISTS, 7)
     third.set_pipeline(config())
     third.insert(table_entry=exact_entry(1))
+
+
+def test_a_write_that_has_begun_ends_before_another_client_is_told_that_it_is_primary(
+    primary: Controller,
+    connect: Connect,
+    dataplane: FakeDataplane,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    insert_now = dataplane.insert
+
+    def insert_late(table: int, key: bytes, priority: int, target: Target) -> int:
+        begun.set()
+        assert go_on.wait(10)
+        return insert_now(table, key, priority, target)
+
+    monkeypatch.setattr(dataplane, "insert", insert_late)
+    write = threading.Thread(target=lambda: primary.insert(table_entry=exact_entry(1)))
+    write.start()
+    assert begun.wait(10)
+    second = connect(2)
+    assert second.nothing_for(0.2)
+    go_on.set()
+    assert status(second) == (Code.OK, 2)
+    assert len(second.read_tables(table_id=TABLE_ID["exact"])) == 1
+    write.join()
+    with pytest.raises(grpc.RpcError) as caught:
+        primary.insert(table_entry=exact_entry(2))
+    assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED
 
 
 def test_a_primary_can_step_down_and_back_up(connect: Connect) -> None:
