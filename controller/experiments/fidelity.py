@@ -10,6 +10,9 @@ from statistics import median
 from controller.experiments.summary import Fidelity, FlowDifference
 from controller.model.record import FlowRecord, Played
 
+LEAST_S = 0.01
+"A share of a shorter time says nothing: it is a few packets and the decision."
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -53,15 +56,19 @@ def pairs(measured: Played, predicted: Played) -> list[Pair]:
 
 
 def fidelity(found: Sequence[Pair]) -> Fidelity | None:
-    """The figures of some `pairs`, worst first; None where there are none."""
+    """The figures of some `pairs`, worst first; None where there are none.
+
+    The shares are those of flows that the model gives `LEAST_S` or more; all may be the worst.
+    """
     if not found:
         return None
-    shares = sorted(abs(pair.share) for pair in found)
+    shares = sorted(abs(pair.share) for pair in found if pair.predicted_s >= LEAST_S)
     worst = found[0]
     return Fidelity(
         flows=len(found),
-        median_difference=median(shares),
-        p95_difference=shares[math.ceil(0.95 * len(shares)) - 1],
+        timed_flows=len(shares),
+        median_difference=median(shares) if shares else None,
+        p95_difference=shares[math.ceil(0.95 * len(shares)) - 1] if shares else None,
         worst=FlowDifference(
             job=worst.measured.job,
             iteration=worst.measured.iteration,

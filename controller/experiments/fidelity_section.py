@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from controller.experiments.fidelity import Pair
 from controller.experiments.summary import ScenarioSummary
-from controller.experiments.table import difference, figure, flow_name
+from controller.experiments.table import difference, figure, flow_name, percent
 from controller.experiments.timeline import COLOURS
 
 WORST = 5
@@ -55,9 +55,10 @@ def _verdicts(scenarios: Mapping[str, tuple[ScenarioSummary, list[Pair]]]) -> st
             continue
         worst = one.fidelity.worst
         items.append(
-            f"<li><b>{html.escape(policy)}</b>: of {one.fidelity.flows:,} flows half took within "
-            f"{one.fidelity.median_difference:.1%} of the model's time, 95 of 100 within "
-            f"{one.fidelity.p95_difference:.1%}. The worst is <b>{html.escape(flow_name(worst))}</b>: "
+            f"<li><b>{html.escape(policy)}</b>: of {one.fidelity.timed_flows:,} flows that the model "
+            f"gives 10 ms or more, half took within {percent(one.fidelity.median_difference)} of its "
+            f"time, 95 of 100 within {percent(one.fidelity.p95_difference)}. The worst of all "
+            f"{one.fidelity.flows:,} is <b>{html.escape(flow_name(worst))}</b>: "
             f"{figure(one, worst.measured_s)} instead of {figure(one, worst.predicted_s)} "
             f"({difference(worst.measured_s, worst.predicted_s)}).</li>"
         )

@@ -97,6 +97,8 @@ def lines(workload: Workload, fabric: Fabric, time_scale: float) -> Iterator[str
     yield from scaled[:MOST_LINES]
     if len(scaled) > MOST_LINES:
         yield f"{len(scaled) - MOST_LINES} more jobs likewise"
+    if len(workload.jobs) == 1:
+        yield "one job alone has little to gain from a policy: docs/tutorial.md puts it beside others"
     most = max(
         (len(placed.job.workers) / len(set(placed.placement.values())), placed.job.name)
         for placed in workload.jobs

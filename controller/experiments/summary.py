@@ -60,10 +60,12 @@ class Fidelity(msgspec.Struct, kw_only=True):
 
     flows: int
     "Flows that were compared: those that cross the network."
-    median_difference: float
-    "Half of the flows differ by at most this share of their predicted time."
-    p95_difference: float
-    "95 of 100 flows differ by at most this share."
+    timed_flows: int
+    "Those among them that the model gives 10 ms or more; the shares are theirs."
+    median_difference: float | None
+    "Half of them differ by at most this share of their predicted time."
+    p95_difference: float | None
+    "95 of 100 of them differ by at most this share."
     worst: FlowDifference
     "The flow that differs most, in seconds."
 

@@ -45,6 +45,11 @@ def figure(scenario: ScenarioSummary, value: float | None) -> str:
     return f"{value:.3f}"
 
 
+def percent(share: float | None) -> str:
+    """`1.3 %`."""
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
 def flow_name(flow: FlowDifference) -> str:
     """A flow as people are told of it: `gpt a0 #3`, the third repetition of a0 of the job gpt."""
     return f"{flow.job} {flow.flow}" + (f" #{flow.iteration}" if flow.iteration else "")
@@ -123,9 +128,10 @@ def _totals(table: Table, scenario: ScenarioSummary, p95: bool) -> None:
 
 def _fidelity(scenarios: list[ScenarioSummary]) -> Table:
     """Flow by flow against the model, and the worst of each policy by name (fits 80 columns)."""
-    table = Table(title="every flow against the model", title_justify="left")
+    title = "every flow's time against the model: half and 95 % of them lie within, the worst"
+    table = Table(title=title, title_justify="left")
     table.add_column("policy", no_wrap=True)
-    for column in ("flows", "half within", "95 % within"):
+    for column in ("flows", "half", "95 %"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("the worst", overflow="fold")
     for column in ("took", "model"):
@@ -136,8 +142,8 @@ def _fidelity(scenarios: list[ScenarioSummary]) -> Table:
             table.add_row(
                 one.policy,
                 str(one.fidelity.flows),
-                f"{one.fidelity.median_difference:.1%}",
-                f"{one.fidelity.p95_difference:.1%}",
+                percent(one.fidelity.median_difference),
+                percent(one.fidelity.p95_difference),
                 flow_name(worst),
                 figure(one, worst.measured_s),
                 figure(one, worst.predicted_s),

@@ -53,6 +53,20 @@ def test_flows_inside_a_host_and_flows_that_only_one_side_has_are_left_out() -> 
     assert fidelity(pairs(predicted, Played((inside,), (), ()))) is None
 
 
+def test_shares_of_a_few_packets_are_not_counted() -> None:
+    predicted = figure2("fair")
+    a0, a1, _ = predicted.flows
+    short = replace(a0, finish=a0.ready + 0.001)
+    model = Played((short, a1), predicted.tasks, predicted.jobs)
+    figures = fidelity(pairs(live(predicted, a1=0.1), model))
+    assert figures is not None
+    assert (figures.flows, figures.timed_flows) == (2, 1)
+    assert figures.p95_difference == pytest.approx(0.1 / (a1.finish - a1.ready))
+    only = fidelity(pairs(live(predicted), Played((short,), (), ())))
+    assert only is not None
+    assert only.median_difference is None
+
+
 def test_summary_terminal_and_report_name_the_worst_flow(tmp_path: Path) -> None:
     predicted = figure2("fair")
     measured = live(predicted, a1=0.75)
@@ -69,7 +83,7 @@ def test_summary_terminal_and_report_name_the_worst_flow(tmp_path: Path) -> None
     assert (figures["worst"]["job"], figures["worst"]["flow"]) == ("A", "a1")
 
     page = (tmp_path / "report.html").read_text()
-    assert "The worst is <b>A a1</b>" in page
+    assert "The worst of all 3 is <b>A a1</b>" in page
     assert "+0.750" in page
     assert page.count("<tr><td>fair</td><td>A a") == 2 * 3  # the worst, and all
 
