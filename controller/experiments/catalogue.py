@@ -128,7 +128,7 @@ def of_file(path: Path, fabric: Fabric, how: Retelling) -> Retold:
     workload, policy = read_placement(workload, how.placement)
     workload = place(workload, fabric, policy, how.seed)
     notes += live_fit.lines(workload, fabric, time_scale)
-    title = f"{path.name}, times and sizes x {time_scale:g}" if time_scale != 1 else path.name
+    title = f"{path.name}, times and sizes × {time_scale:g}" if time_scale != 1 else path.name
     return Retold(Scenario(workload.name, title, workload), tuple(notes))
 
 

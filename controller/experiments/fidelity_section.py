@@ -8,9 +8,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from controller.experiments.fidelity import Pair
+from controller.experiments.fidelity import LEAST_S, Pair
 from controller.experiments.summary import ScenarioSummary
-from controller.experiments.table import difference, figure, flow_name, percent
+from controller.experiments.table import figure, flow_name, percent
 from controller.experiments.timeline import COLOURS
 
 WORST = 5
@@ -59,8 +59,7 @@ def _verdicts(scenarios: Mapping[str, tuple[ScenarioSummary, list[Pair]]]) -> st
             f"gives 10 ms or more, half took within {percent(one.fidelity.median_difference)} of its "
             f"time, 95 of 100 within {percent(one.fidelity.p95_difference)}. The worst of all "
             f"{one.fidelity.flows:,} is <b>{html.escape(flow_name(worst))}</b>: "
-            f"{figure(one, worst.measured_s)} instead of {figure(one, worst.predicted_s)} "
-            f"({difference(worst.measured_s, worst.predicted_s)}).</li>"
+            f"{figure(one, worst.measured_s)} instead of {figure(one, worst.predicted_s)}.</li>"
         )
     return f"<ul>{''.join(items)}</ul>"
 
@@ -86,7 +85,7 @@ def _row(policy: str, one: ScenarioSummary, pair: Pair) -> str:
         figure(one, pair.measured_s),
         figure(one, pair.predicted_s),
         sign + figure(one, abs(pair.difference_s)),
-        f"{100 * pair.share:+.1f} %",
+        f"{100 * pair.share:+.1f} %" if pair.predicted_s >= LEAST_S else "",
         str(flow.retransmits),
     )
     return "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
