@@ -17,7 +17,7 @@ WORST = 5
 "Flows named for each policy."
 MOST = 1000
 "Rows of the table of all flows, worst first; `flows.csv` has the rest."
-LEAST_S = 1e-4
+DRAWN_S = 1e-4
 "Shorter times are drawn at this, since the axes are logarithmic."
 
 EXPLAIN = """
@@ -94,7 +94,7 @@ def _row(policy: str, one: ScenarioSummary, pair: Pair) -> str:
 def _chart(scenarios: Mapping[str, tuple[ScenarioSummary, list[Pair]]]) -> Any:
     """Measured over predicted, a point a flow; on the line the model was right."""
     times = [
-        max(seconds, LEAST_S)
+        max(seconds, DRAWN_S)
         for _, found in scenarios.values()
         for pair in found
         for seconds in (pair.measured_s, pair.predicted_s)
@@ -111,8 +111,8 @@ def _chart(scenarios: Mapping[str, tuple[ScenarioSummary, list[Pair]]]) -> Any:
     for index, (policy, (_, found)) in enumerate(scenarios.items()):
         chart.add_trace(
             go.Scatter(
-                x=[max(pair.predicted_s, LEAST_S) for pair in found],
-                y=[max(pair.measured_s, LEAST_S) for pair in found],
+                x=[max(pair.predicted_s, DRAWN_S) for pair in found],
+                y=[max(pair.measured_s, DRAWN_S) for pair in found],
                 text=[_hover(pair) for pair in found],
                 hovertemplate="%{text}<extra></extra>",
                 mode="markers",
