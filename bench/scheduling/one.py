@@ -19,7 +19,6 @@ from controller.experiments.inputs import read_problem
 from controller.model import EchelonFlow, Flow, Job, PlacedJob, Workload
 from controller.model.fabrics import big_switch
 from controller.scheduling.registry import policy
-from controller.simulator.result import Recorder
 from controller.simulator.simulate import Simulation, plans_of, play, simulate
 
 DATA = Path(os.environ.get("ECHELON_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -41,19 +40,19 @@ def trace(name: str, coflows: str) -> dict[str, Any]:
     }
 
 
-def hour(name: str, placement: str, jobs: str, seconds: str) -> dict[str, Any]:
+def hour(name: str, model: str, placement: str, jobs: str, seconds: str) -> dict[str, Any]:
     """`jobs` training jobs on 1,024 GPUs, `seconds` simulated."""
     _warm_up(name)
     fabric, span = fabric_of_1024(), float(seconds)
     began = time.process_time()
     plans = plans_of(cluster(placement, max(span, HOUR), int(jobs)), fabric)
     compiled = time.process_time()
-    recorder = Recorder(plans, keep=False)
-    Simulation(plans, fabric, policy(name), "ideal", None, recorder).run_until(span)
+    simulation = Simulation(plans, fabric, policy(name), model, records=False)
+    simulation.play(span)
     return {
         "cpu_s": time.process_time() - compiled,
         "setup_s": compiled - began,
-        "flows": recorder.flows_ended,
+        "flows": simulation.log().flows_ended,
     }
 
 

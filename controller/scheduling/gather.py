@@ -1,14 +1,58 @@
-"""Copies the rows of a `NetworkState` out of the tables that hold all active flows; compiled."""
+"""Copies a `NetworkState` out of the tables that hold all active flows and their EchelonFlows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.scheduling.kernels import compiled
-from controller.scheduling.policy import Ints
+from controller.scheduling.policy import Floats, Ints, JobState, NetworkState
+
+Columns = Any
+"Arrays by name: `Table.column`, or a structured array."
+
+
+def network_state(
+    time: float,
+    capacity: Floats,
+    flow: Columns,
+    owner: Columns,
+    rows: Ints,
+    paths: tuple[Ints, Ints],
+    job_state: Callable[[int], JobState],
+    scratch: Ints,
+) -> NetworkState:
+    """What a policy sees of some active flows, their EchelonFlows and jobs. Its arrays are copies.
+
+    `rows` (flows,) are the flows' places in `flow`, whose `group` is a place in `owner`; `paths`
+    are `path_start` and `path_links` of the state. `scratch` is -1 everywhere before and after,
+    and longer than any group's or job's number. O(rows + path entries).
+    """
+    groups, group = dense(flow["group"][rows], scratch)
+    jobs, group_job = dense(owner["job"][groups], scratch)
+    size, remaining = flow["size"][rows], flow["remaining"][rows]
+    return NetworkState(
+        time=time,
+        capacity=capacity,
+        size=size,
+        remaining=remaining,
+        release=flow["release"][rows],
+        ideal_finish=flow["ideal_finish"][rows],
+        group=group,
+        path_start=paths[0],
+        path_links=paths[1],
+        tie=flow["tie"][rows],
+        group_reference=owner["reference"][groups],
+        group_weight=owner["weight"][groups],
+        group_job=group_job,
+        group_index=owner["index"][groups],
+        group_sent=owner["sent"][groups] + sent(group, len(groups), size, remaining),
+        group_tie=owner["tie"][groups],
+        jobs=[job_state(int(job)) for job in jobs],
+    )
 
 
 class Table:

@@ -6,31 +6,39 @@ from collections.abc import Callable
 from typing import Protocol
 from zlib import crc32
 
-import numpy as np
-
 from controller.model.errors import BadInput
 from controller.model.fabric import Fabric, Path
-from controller.scheduling.policy import Floats, Ints
+from controller.scheduling.policy import Floats
 
 
 class Routing(Protocol):
-    """Picks a path when a flow becomes ready; it keeps it until it has finished."""
+    """Says which paths a flow may take; of these it gets the least loaded when it becomes ready,
+    and keeps it until it has finished."""
 
-    def route(self, fabric: Fabric, src: str, dst: str, key: str, load: Floats) -> Path:
-        """A path between two hosts.
+    def choices(self, fabric: Fabric, src: str, dst: str, key: str) -> tuple[Path, ...]:
+        """Paths between two hosts, at least one.
 
-        `key` identifies the flow as its 5-tuple does on the wire; `load` is (links,) seconds of
-        work that the active flows' sizes put on each link. Raises `DisconnectedFabric`.
+        `key` identifies the flow as its 5-tuple does on the wire. Raises `DisconnectedFabric`.
         """
         ...
+
+
+def least_loaded(paths: tuple[Path, ...], load: Floats) -> Path:
+    """The path whose busiest link between switches has the least to carry, the first of equals.
+
+    `load` is (links,) seconds of work that the active flows' sizes put on each link.
+    """
+    if len(paths) == 1:
+        return paths[0]
+    return min(paths, key=lambda path: max(load[link] for link in path[1:-1] or path))
 
 
 class SinglePath:
     """Always the first shortest path."""
 
-    def route(self, fabric: Fabric, src: str, dst: str, key: str, load: Floats) -> Path:
+    def choices(self, fabric: Fabric, src: str, dst: str, key: str) -> tuple[Path, ...]:
         """The first path in the fabric's order."""
-        return fabric.paths(src, dst)[0]
+        return fabric.paths(src, dst)[:1]
 
 
 class EcmpHash:
@@ -39,31 +47,18 @@ class EcmpHash:
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
 
-    def route(self, fabric: Fabric, src: str, dst: str, key: str, load: Floats) -> Path:
+    def choices(self, fabric: Fabric, src: str, dst: str, key: str) -> tuple[Path, ...]:
         """The path a hash of (seed, source, destination, key) falls on: the same in every run."""
         paths = fabric.paths(src, dst)
-        return paths[crc32(f"{self._seed}/{src}/{dst}/{key}".encode()) % len(paths)]
+        return (paths[crc32(f"{self._seed}/{src}/{dst}/{key}".encode()) % len(paths)],)
 
 
 class LeastLoaded:
-    """The path whose busiest link between switches has the least to carry, the first of equals."""
+    """Any shortest path: greedy, flow by flow, in the order flows become ready."""
 
-    def __init__(self) -> None:
-        self._fabric: Fabric | None = None
-        self._inner: dict[tuple[str, str], Ints] = {}  # (paths, hops) links between switches
-
-    def route(self, fabric: Fabric, src: str, dst: str, key: str, load: Floats) -> Path:
-        """Greedy, flow by flow, in the order flows become ready."""
-        paths = fabric.paths(src, dst)
-        if len(paths) == 1:
-            return paths[0]
-        if fabric is not self._fabric:
-            self._fabric, self._inner = fabric, {}
-        inner = self._inner.get((src, dst))
-        if inner is None:
-            inner = np.array([path[1:-1] or path for path in paths], np.int64)
-            self._inner[src, dst] = inner
-        return paths[int(load[inner].max(axis=1).argmin())]
+    def choices(self, fabric: Fabric, src: str, dst: str, key: str) -> tuple[Path, ...]:
+        """All shortest paths."""
+        return fabric.paths(src, dst)
 
 
 ROUTINGS: dict[str, Callable[[int], Routing]] = {

@@ -1,6 +1,6 @@
-"""The active flows of all jobs, kept up to date flow by flow: what a policy is shown.
+"""The active flows of all jobs, kept up to date flow by flow: what a policy is shown live.
 
-Used by the simulator and by the live coordinator. In short:
+(The simulator keeps its own tables and shows the same.) In short:
 
     builder = StateBuilder(fabric)
     job = builder.add_job(plan)                      # a JobPlan, see `plan.compile_job`
@@ -22,10 +22,8 @@ from controller.scheduling import gather
 from controller.scheduling.gather import Table
 from controller.scheduling.plan import JobPlan
 from controller.scheduling.policy import Floats, Ints, JobState, NetworkState
-from controller.scheduling.routing import LeastLoaded, Routing
+from controller.scheduling.routing import LeastLoaded, Routing, least_loaded
 
-LEAST_REMAINING = 1e-9
-"Bytes a flow that has not finished has left at least: rounding must not make it zero or negative."
 LOCAL = -1
 "Slot of a flow between workers of one host: it takes no time and has no place in the state."
 
@@ -65,14 +63,10 @@ class StateBuilder:
         self._next_tie = itertools.count()
         self._next_group_tie = itertools.count()
 
-    def add_job(
-        self, plan: JobPlan, alone_s: float = 0.0, silent_s: float = 0.0, first_group: int = -1
-    ) -> int:
-        """A job arrives: returns its handle. For the rest see `JobState`; few policies need it."""
+    def add_job(self, plan: JobPlan) -> int:
+        """A job arrives: returns its handle."""
         self._plans.append(plan)
-        seen = job_state(plan, self.fabric, alone_s)
-        seen.silent_s, seen.first_group = silent_s, first_group
-        self._states.append(seen)
+        self._states.append(job_state(plan, self.fabric))
         if len(self._plans) > len(self._scratch):
             self._scratch = np.full(2 * len(self._scratch), -1, np.int64)
         return len(self._plans) - 1
@@ -99,8 +93,8 @@ class StateBuilder:
             self.pass_by(job, flow, iteration, time)
             return LOCAL
         if path is None:
-            key = plan.job.flows[flow].id
-            path = self._routing.route(self.fabric, src, dst, key, self._load)
+            choices = self._routing.choices(self.fabric, src, dst, plan.job.flows[flow].id)
+            path = least_loaded(choices, self._load)
         group = self._enter_group(plan, job, plan.group[flow], iteration, time)
         slot = self._flows.take()
         column = self._flows.column
@@ -130,11 +124,6 @@ class StateBuilder:
         """Bytes the flow still has to send, > 0."""
         self._flows.column["remaining"][slot] = remaining
 
-    def progress(self, slots: Ints, sent: Floats) -> None:
-        """Flows have sent so many bytes more, (slots,); none has finished."""
-        remaining = self._flows.column["remaining"]
-        remaining[slots] = np.maximum(remaining[slots] - sent, LEAST_REMAINING)
-
     def finish(self, slot: int) -> None:
         """The flow's last byte arrived: its slot is free for another."""
         column = self._flows.column
@@ -158,7 +147,7 @@ class StateBuilder:
             old = self.paths[slot]
             src, dst = fabric.links[old[0]].src, fabric.links[old[-1]].dst
             tie = str(self._flows.column["tie"][slot])
-            path = self._routing.route(fabric, src, dst, tie, self._load)
+            path = least_loaded(self._routing.choices(fabric, src, dst, tie), self._load)
             self._unload(slot)
             self._set_path(slot, path, float(self._flows.column["size"][slot]))
         return moved
@@ -167,67 +156,33 @@ class StateBuilder:
         """d_j = r + a_j of an active flow, in seconds."""
         return float(self._flows.column["ideal_finish"][slot])
 
-    def release(self, slot: int) -> float:
-        """When the flow became ready to send, in seconds."""
-        return float(self._flows.column["release"][slot])
-
-    def remaining(self, slot: int) -> float:
-        """Bytes the flow still has to send, as last set."""
-        return float(self._flows.column["remaining"][slot])
-
-    def left_of(self, slots: Ints) -> Floats:
-        """Bytes some flows still have to send."""
-        left: Floats = self._flows.column["remaining"][slots]
-        return left
-
-    def group(self, slot: int) -> int:
-        """Slot of the flow's EchelonFlow."""
-        return int(self._flows.column["group"][slot])
-
-    def groups(self, slots: Ints) -> Ints:
-        """Slots of the flows' EchelonFlows."""
-        groups: Ints = self._flows.column["group"][slots]
-        return groups
-
-    def paths_of(self, slots: Ints) -> tuple[Ints, Ints]:
-        """The links of some flows, as `path_start` and `path_links` of a state."""
-        start, links = gather.paths_of(slots, self._flows.column["hops"], self._links)
-        return start, links
-
     def active(self) -> Ints:
         """Slots of all active flows, ascending."""
         return np.flatnonzero(self._flows.column["active"])
 
-    def state(self, time: float, slots: Ints | None = None) -> NetworkState:
-        """What a policy sees: all active flows, or those of `slots` with their groups and jobs.
+    def state(self, time: float) -> NetworkState:
+        """What a policy sees at a time, in seconds. `rows` tells which slot stands in which row.
 
-        O(rows + path entries). Its arrays are copies. `rows` tells which slot stands in which row.
+        O(slots + path entries). Its arrays are copies.
         """
-        rows = self.rows = self.active() if slots is None else slots
-        flow, owner = self._flows.column, self._groups.column
-        groups, group = gather.dense(flow["group"][rows], self._scratch)
-        jobs, group_job = gather.dense(owner["job"][groups], self._scratch)
-        path_start, path_links = gather.paths_of(rows, flow["hops"], self._links)
-        size, remaining = flow["size"][rows], flow["remaining"][rows]
-        return NetworkState(
-            time=time,
-            capacity=self.capacity,
-            size=size,
-            remaining=remaining,
-            release=flow["release"][rows],
-            ideal_finish=flow["ideal_finish"][rows],
-            group=group,
-            path_start=path_start,
-            path_links=path_links,
-            tie=flow["tie"][rows],
-            group_reference=owner["reference"][groups],
-            group_weight=owner["weight"][groups],
-            group_job=group_job,
-            group_index=owner["index"][groups],
-            group_sent=owner["sent"][groups] + gather.sent(group, len(groups), size, remaining),
-            group_tie=owner["tie"][groups],
-            jobs=[state for job in jobs if (state := self._states[job]) is not None],
+        flow = self._flows.column
+        self.rows = self.active()
+        paths = gather.paths_of(self.rows, flow["hops"], self._links)
+        return gather.network_state(
+            time,
+            self.capacity,
+            flow,
+            self._groups.column,
+            self.rows,
+            paths,
+            self._job_state,
+            self._scratch,
         )
+
+    def _job_state(self, job: int) -> JobState:
+        state = self._states[job]
+        assert state is not None, "a job that departs takes its flows along"
+        return state
 
     def _plan(self, job: int) -> JobPlan:
         plan = self._plans[job]
@@ -282,7 +237,7 @@ class StateBuilder:
             self._load[link] -= 8.0 * size / self.fabric.links[link].rate
 
 
-def job_state(plan: JobPlan, fabric: Fabric, alone_s: float = 0.0) -> JobState:
+def job_state(plan: JobPlan, fabric: Fabric) -> JobState:
     """What a policy may know of a job: its work, and the bytes an iteration puts on each link.
 
     Where there are several paths, each carries its share.
@@ -306,5 +261,4 @@ def job_state(plan: JobPlan, fabric: Fabric, alone_s: float = 0.0) -> JobState:
         work=sum(seconds),
         compute_s=max(seconds, default=0.0),
         link_bytes=link_bytes,
-        alone_s=alone_s,
     )

@@ -28,8 +28,8 @@ class Allocation:
 class Allocator(Protocol):
     """Turns a state into rates."""
 
-    highest: Ints | None
-    "The class of flows that contend with nobody; None where the model has no classes."
+    highest: int
+    "The class of flows that contend with nobody; -1 where the model has no classes."
 
     def allocate(self, state: NetworkState) -> Allocation:
         """Feasible rates for every flow of the state."""
@@ -39,7 +39,7 @@ class Allocator(Protocol):
 class Ideal:
     """The policy's continuous rates, as they are."""
 
-    highest: Ints | None = None
+    highest = -1
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -56,7 +56,7 @@ class Enforced:
     def __init__(self, policy: Policy, classes: int = CLASSES) -> None:
         self._policy = policy
         self._classes = classes
-        self.highest: Ints | None = np.array([classes - 1])
+        self.highest = classes - 1
 
     def allocate(self, state: NetworkState) -> Allocation:
         """Classes cut from the policy's order, and the rates that follow from them."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from controller.model.errors import WorkFailed
 from controller.model.fabric import Fabric
 from controller.scheduling.plan import JobPlan
-from controller.scheduling.policy import Ints
+from controller.scheduling.policy import Floats, Ints
 from controller.simulator import coflow_kernels, fair_kernels
-from controller.simulator.fluid import INSTANT
-from controller.simulator.result import Recorder
+from controller.simulator.agenda import INSTANT
+from controller.simulator.result import Log
+from controller.simulator.tables import CLASS_LOG, FLOW_LOG, TASK_LOG
 
 RULES = {
     "varys": coflow_kernels.SEBF_MADD,
@@ -45,26 +47,19 @@ def only_coflows(plan: JobPlan) -> bool:
     )
 
 
-def play_coflows(plans: Sequence[JobPlan], fabric: Fabric, policy: str, recorder: Recorder) -> None:
-    """Play all jobs and tell the recorder. Raises `WorkFailed` as the event loop does."""
-    up = {fabric.links[i].src: i for i in range(len(fabric.links))}
-    down = {fabric.links[i].dst: i for i in range(len(fabric.links))}
+def play_coflows(plans: Sequence[JobPlan], fabric: Fabric, policy: str, keep: bool) -> Log:
+    """Play all jobs; `keep`: with a record of every flow. Raises `WorkFailed` as the event loop."""
+    flows = _flows(plans, fabric)
     arrival = np.array([plan.arrival for plan in plans])
-    jobs = np.argsort(arrival, kind="stable")
-    job_of, row_of, groups = _networked(plans, jobs)
-    plan_of = [plans[job] for job in job_of.tolist()]
-    rows = row_of.tolist()
-    src = np.array([up[p.src[r]] for p, r in zip(plan_of, rows, strict=True)], np.int64)
-    dst = np.array([down[p.dst[r]] for p, r in zip(plan_of, rows, strict=True)], np.int64)
-    size = 8.0 * np.array([p.size[r] for p, r in zip(plan_of, rows, strict=True)])
-    first = np.concatenate([np.flatnonzero(np.diff(groups, prepend=-1)), [len(groups)]]).astype(
-        np.int64
-    )
-    owner = job_of[first[:-1]]
+    first = np.flatnonzero(np.diff(flows.coflow, prepend=-1, append=-1))
+    owner = flows.job[first[:-1]]
     capacity = np.array(fabric.capacities())
+    size = 8.0 * flows.size
     if policy == "fair":
-        start = arrival[job_of]
-        (outs, src), (ins, dst) = (np.unique(ends, return_inverse=True) for ends in (src, dst))
+        start = arrival[flows.job]
+        (outs, src), (ins, dst) = (
+            np.unique(ends, return_inverse=True) for ends in (flows.src, flows.dst)
+        )
         finish, all_finished = fair_kernels.play(
             arrival[owner], first, src, dst, size, capacity[outs], capacity[ins], INSTANT
         )
@@ -75,45 +70,101 @@ def play_coflows(plans: Sequence[JobPlan], fabric: Fabric, policy: str, recorder
             arrival[owner],
             weight[owner],
             first,
-            src,
-            dst,
+            flows.src,
+            flows.dst,
             size,
             capacity,
             INSTANT,
         )
     if not all_finished:
         raise WorkFailed(f"{fabric.name}: no rate is ever given to some flows (is a link down?)")
-    for plan, job in zip(plans, range(len(plans)), strict=True):
-        for row in range(len(plan.size)):
-            if plan.src[row] == plan.dst[row]:
-                recorder.flow(job, 0, row, *4 * (plan.arrival,), ())
-    for i in np.argsort(finish, kind="stable").tolist():
-        ready = plan_of[i].arrival
-        recorder.flow(
-            int(job_of[i]), 0, rows[i], ready, float(start[i]), float(finish[i]), ready, ()
-        )
+    return _log(plans, flows, first, start, finish, keep)
 
 
-def _networked(plans: Sequence[JobPlan], jobs: Ints) -> tuple[Ints, Ints, Ints]:
-    """(flows,) job, row and number of the coflow of every flow that enters the network.
+@dataclass(frozen=True, slots=True)
+class _Flows:
+    """The flows that enter the network, coflow by coflow as they begin: by arrival, job, and the
+    first flow; within a coflow in the order of the plan. All (flows,)."""
 
-    Coflows are numbered as they begin: by arrival, job, and their first flow.
-    """
-    job_of: list[int] = []
-    row_of: list[int] = []
-    group_of: list[int] = []
-    groups = 0
-    for job in jobs.tolist():
+    job: Ints
+    "Place of the job in the workload."
+    row: Ints
+    "Row in the job's plan."
+    coflow: Ints
+    "Number of the coflow, ascending."
+    src: Ints
+    "Link of the sending host."
+    dst: Ints
+    "Link of the receiving host."
+    size: Floats
+    "Bytes."
+
+
+def _flows(plans: Sequence[JobPlan], fabric: Fabric) -> _Flows:
+    up = {fabric.links[i].src: i for i in range(len(fabric.links))}
+    down = {fabric.links[i].dst: i for i in range(len(fabric.links))}
+    parts: list[tuple[Ints, ...]] = [(np.empty(0, np.int64),) * 6]
+    coflows = 0
+    for job in sorted(range(len(plans)), key=lambda job: plans[job].arrival):
         plan = plans[job]
-        members: dict[int, list[int]] = {}
-        for row, group in enumerate(plan.group):
-            members.setdefault(group, [])
-            if plan.src[row] != plan.dst[row]:
-                members[group].append(row)
-        for listed in members.values():
-            if listed:
-                job_of += [job] * len(listed)
-                row_of += listed
-                group_of += [groups] * len(listed)
-                groups += 1
-    return np.array(job_of, np.int64), np.array(row_of, np.int64), np.array(group_of, np.int64)
+        group = np.array(plan.group)
+        crosses = np.array([a != b for a, b in zip(plan.src, plan.dst, strict=True)])
+        _, begin, number = np.unique(group, return_index=True, return_inverse=True)
+        order = np.argsort(begin[number], kind="stable")
+        rows = order[crosses[order]]
+        starts = np.diff(group[rows], prepend=-1) != 0
+        parts.append(
+            (
+                np.full(len(rows), job),
+                rows,
+                coflows - 1 + np.cumsum(starts),
+                np.array([up[host] for host in plan.src])[rows],
+                np.array([down[host] for host in plan.dst])[rows],
+                np.array(plan.size)[rows],
+            )
+        )
+        coflows += int(starts.sum())
+    return _Flows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _log(
+    plans: Sequence[JobPlan],
+    flows: _Flows,
+    first: Ints,
+    start: Floats,
+    finish: Floats,
+    keep: bool,
+) -> Log:
+    """The log of a run: coflow c has the flows first[c] .. first[c + 1] - 1."""
+    arrival = np.array([plan.arrival for plan in plans])
+    ends = arrival.copy()
+    np.maximum.at(ends, flows.job, finish)
+    owner = flows.job[first[:-1]]
+    last = np.maximum.reduceat(finish, first[:-1]) if len(owner) else finish
+    took = last - arrival[owner]
+    weight = np.array([plan.weight for plan in plans])
+    record = np.zeros(0, FLOW_LOG)
+    if keep:
+        inside = [
+            (job, row)
+            for job, plan in enumerate(plans)
+            for row in range(len(plan.size))
+            if plan.src[row] == plan.dst[row]
+        ]
+        record = np.zeros(len(finish) + len(inside), FLOW_LOG)
+        jobs, rows = np.array(inside, np.int64).reshape(-1, 2).T
+        record["job"] = np.concatenate([flows.job, jobs])
+        record["flow"] = np.concatenate([flows.row, rows])
+        record["ready"] = record["ideal_finish"] = arrival[record["job"]]
+        record["start"] = np.concatenate([start, arrival[jobs]])
+        record["finish"] = np.concatenate([finish, arrival[jobs]])
+    return Log(
+        ends=list(ends[:, None]),
+        flows_ended=sum(len(plan.size) for plan in plans),
+        tardiness_s=float(weight[owner] @ took),
+        coflows=sum(len(plan.group_flows) for plan in plans),
+        coflow_s=float(took.sum()),
+        flows=record,
+        tasks=np.zeros(0, TASK_LOG),
+        classes=np.zeros(0, CLASS_LOG),
+    )

@@ -1,82 +1,88 @@
-"""Plays the DAG of jobs: what may start once something has ended."""
+"""Plays the DAG of jobs: what may start once something has ended; compiled.
+
+Workers begin iteration k+1 one by one (`JobPlan.held`), so iterations overlap.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from controller.scheduling.plan import JobPlan
-
-
-@dataclass(slots=True)
-class _Iteration:
-    """Countdowns of one iteration that has begun and not ended."""
-
-    needs: list[int]
-    "(nodes,) what each still waits for."
-    held: list[int]
-    "(workers,) by how many nodes the worker's next iteration is held."
-    left: int
-    "Nodes that have not ended."
+from controller.scheduling.kernels import bare
+from controller.simulator.tables import ROW_BITS, Run
 
 
-class DagPlayer:
-    """One job: told what ended, it answers what is ready. Times are the caller's affair.
+@bare
+def begin(run: Run, job: int) -> None:
+    """The job arrives: its workers begin their first iteration. It needs a spare one."""
+    first = _open(run, job, 0)
+    for worker in range(run.jobs[job + 1].worker - run.jobs[job].worker):
+        _take_turn(run, first, worker)
 
-    Workers begin iteration k+1 one by one (`JobPlan.held`), so iterations overlap. Nothing of an
-    iteration is kept once it has ended.
-    """
 
-    def __init__(self, plan: JobPlan) -> None:
-        self.plan = plan
-        self._open: dict[int, _Iteration] = {}
-        self._ended = 0
+@bare
+def wants_block(run: Run, row: int) -> bool:
+    """Whether the end of a row may open another iteration, and its job has none to spare."""
+    current = run.iterations[run.rows[row].iteration]
+    return bool(
+        current.next < 0
+        and run.spare[current.job] < 0
+        and current.number + 1 < run.jobs[current.job].iterations
+    )
 
-    @property
-    def done(self) -> bool:
-        """Whether all iterations have ended."""
-        return self._ended == self.plan.job.iterations
 
-    def begin(self) -> list[tuple[int, int]]:
-        """The job arrives: (iteration, node) that are ready."""
-        return [
-            ready for worker in range(len(self.plan.held)) for ready in self._take_turn(worker, 0)
-        ]
+@bare
+def end(run: Run, row: int) -> None:
+    """A task or flow has ended: what waited for it alone is ready."""
+    index = run.rows[row].iteration
+    current = run.iterations[index]
+    job = run.jobs[current.job]
+    node = job.node + row - current.row
+    for k in range(run.nodes[node].frees, run.nodes[node + 1].frees):
+        _count_down(run, current.row + run.frees[k])
+    for k in range(run.nodes[node].holds, run.nodes[node + 1].holds):
+        worker = run.holds[k]
+        run.held[current.held + worker] -= 1
+        if run.held[current.held + worker] == 0 and current.number + 1 < job.iterations:
+            if current.next < 0:
+                current.next = _open(run, current.job, current.number + 1)
+            _take_turn(run, current.next, worker)
+    current.left -= 1
+    if current.left == 0:
+        current.next = run.spare[current.job]
+        run.spare[current.job] = index
+        run.iterations_left[current.job] -= 1
 
-    def end(self, iteration: int, node: int) -> list[tuple[int, int]]:
-        """A task or flow has ended: (iteration, node) that are ready because of it."""
-        playing = self._open[iteration]
-        ready = []
-        for other in self.plan.frees[node]:
-            playing.needs[other] -= 1
-            if not playing.needs[other]:
-                ready.append((iteration, other))
-        for worker in self.plan.holds[node]:
-            playing.held[worker] -= 1
-            if not playing.held[worker] and iteration + 1 < self.plan.job.iterations:
-                ready += self._take_turn(worker, iteration + 1)
-        playing.left -= 1
-        if not playing.left:
-            del self._open[iteration]
-            self._ended += 1
-        return ready
 
-    def waiting(self) -> list[tuple[int, int]]:
-        """(iteration, node) that have not started or not ended."""
-        return [
-            (iteration, node)
-            for iteration, playing in self._open.items()
-            for node, count in enumerate(playing.needs)
-            if count
-        ]
+@bare
+def _open(run: Run, job: int, number: int) -> int:
+    """An iteration opens, in a block the job has to spare: returns it."""
+    given, following = run.jobs[job], run.jobs[job + 1]
+    index = run.spare[job]
+    opened = run.iterations[index]
+    run.spare[job] = opened.next
+    opened.number, opened.next = number, -1
+    opened.left = following.node - given.node
+    for node in range(given.node, following.node):
+        run.rows[opened.row + node - given.node].needs = run.nodes[node].needs
+    for worker in range(given.worker, following.worker):
+        run.held[opened.held + worker - given.worker] = run.workers[worker].held
+    return int(index)
 
-    def _take_turn(self, worker: int, iteration: int) -> list[tuple[int, int]]:
-        if iteration not in self._open:
-            nodes = len(self.plan.needs)
-            self._open[iteration] = _Iteration(self.plan.needs.copy(), self.plan.held.copy(), nodes)
-        needs = self._open[iteration].needs
-        ready = []
-        for node in self.plan.begins[worker]:
-            needs[node] -= 1
-            if not needs[node]:
-                ready.append((iteration, node))
-        return ready
+
+@bare
+def _take_turn(run: Run, index: int, worker: int) -> None:
+    """A worker begins an iteration."""
+    opened = run.iterations[index]
+    number = run.jobs[opened.job].worker + worker
+    for k in range(run.workers[number].begins, run.workers[number + 1].begins):
+        _count_down(run, opened.row + run.begins[k])
+
+
+@bare
+def _count_down(run: Run, row: int) -> None:
+    """A row waits for one thing less."""
+    run.rows[row].needs -= 1
+    if run.rows[row].needs == 0:
+        current = run.iterations[run.rows[row].iteration]
+        run.ready[run.clock[0].ready] = (
+            (run.jobs[current.job].end + current.number) << ROW_BITS
+        ) + row
+        run.clock[0].ready += 1

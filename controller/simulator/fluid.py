@@ -1,289 +1,286 @@
-"""The network as a fluid: flows drain at constant rates between decisions, part by part.
+"""The network as a fluid: flows drain at constant rates between decisions, part by part; compiled.
 
 Active flows that share a link or an EchelonFlow, directly or through others, form a *part*. An
 event touches the parts it belongs to and no others: only they are advanced, decided again, merged
-or split. So its cost grows with them, not with the cluster.
+or split. So its cost grows with them, not with the cluster. A part is a chain of rows (`next`),
+named after the first.
 """
 
 from __future__ import annotations
 
-import heapq
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from controller.model.errors import WorkFailed
-from controller.model.fabric import Fabric
-from controller.scheduling.kernels import compiled
+from controller.scheduling.kernels import bare, compiled
 from controller.scheduling.policy import Floats, Ints
-from controller.scheduling.state import StateBuilder
-from controller.simulator.allocation import Allocator
+from controller.simulator.agenda import cancel, same_instant, schedule
+from controller.simulator.tables import Run
 
-INSTANT = 4e-13
-"Events closer than this, relative to the time (at least to one second), happen at one instant."
-
-
-def same_instant(time: float) -> float:
-    """The latest time that counts as the same instant as `time`, in seconds."""
-    return time + INSTANT * max(1.0, time)
+LEAST_REMAINING = 1e-9
+"Bytes a flow that has not finished has left at least: rounding must not make it zero or negative."
 
 
-@dataclass(slots=True)
-class _Part:
-    """Flows that may influence each other, and their rates since the last decision."""
-
-    slots: Ints
-    "(flows,) their slots in the state builder."
-    links: Ints
-    "Links they use, with repetitions."
-    groups: Ints
-    "Slots of their EchelonFlows, with repetitions."
-    rate: Floats
-    "(flows,) bytes per second."
-    end: Floats
-    "(flows,) when each would finish at that rate, in seconds."
-    since: float
-    "When the rates were decided, or the flows last advanced, in seconds."
-
-
-class FluidNetwork:
-    """Active flows on a fabric under an allocator. The caller owns the clock."""
-
-    def __init__(
-        self, fabric: Fabric, builder: StateBuilder, allocator: Allocator, local: bool
-    ) -> None:
-        """`local`: a decision about a part does not depend on the others, and flows that share no
-        link are not held back (`Policy.local`). If not, everything is one part."""
-        self.builder = builder
-        self.started: Floats = np.full(64, np.nan)
-        "(slots,) when the flow's rate first rose above zero, in seconds; NaN until then."
-        self.classes: dict[int, list[int]] = {}
-        "Slot -> the classes it was given, in order of time."
-        self._allocator = allocator
-        self._highest = allocator.highest
-        self._local = local
-        self._parts: dict[int, _Part] = {}
-        self._due: list[tuple[float, int]] = []
-        self._part_of_link: Ints = np.full(len(fabric.links), -1, np.int64)
-        self._part_of_group: Ints = np.full(64, -1, np.int64)
-        self._touched: dict[int, _Part] = {}
-        self._new: list[int] = []
-        self._next_part = 0
-
-    @property
-    def due(self) -> float:
-        """When something happens in the network next, in seconds; inf: never."""
-        while self._due and self._due[0][1] not in self._parts:
-            heapq.heappop(self._due)
-        return self._due[0][0] if self._due else float("inf")
-
-    def start(self, slot: int) -> None:
-        """A flow joins; its rate is decided by the next `settle`."""
-        self._new.append(slot)
-        group = self.builder.group(slot)
-        if slot >= len(self.started):
-            self.started = _longer(self.started, slot, np.nan)
-        if group >= len(self._part_of_group):
-            self._part_of_group = _longer(self._part_of_group, group, -1)
-        self.started[slot] = np.nan
-        self._touch(self._part_of_group[group])
-        for link in self.builder.paths[slot]:
-            self._touch(self._part_of_link[link])
-
-    def finished(self, now: float) -> list[int]:
-        """Advance the parts that are due, and take out the flows that finish at this instant.
-
-        The caller then tells the builder, and calls `settle`.
-        """
-        limit = same_instant(now)
-        while self.due <= limit:
-            self._touch(self._due[0][1])
-        out: list[int] = []
-        for part in self._touched.values():
-            over = part.end <= limit
-            if over.any():
-                out += part.slots[over].tolist()
-                keep = ~over
-                part.slots, part.rate = part.slots[keep], part.rate[keep]
-                part.end = part.end[keep]
-        return out
-
-    def settle(self, now: float) -> None:
-        """Decide again for all flows that the events of this instant touched."""
-        if not self._local:
-            for number in list(self._parts):
-                self._touch(number)
-        slots = [part.slots for part in self._touched.values()]
-        for part in self._touched.values():
-            self.builder.progress(part.slots, part.rate * (now - part.since))
-        flows = np.concatenate([*slots, np.array(self._new, np.int64)])
-        self._touched, self._new = {}, []
-        if len(flows):
-            self._allocate(flows, now)
-
-    def advance(self, now: float) -> None:
-        """Bring what every flow has left up to this moment, and decide for all again."""
-        for number in list(self._parts):
-            self._touch(number)
-        self.settle(now)
-
-    def stuck(self) -> list[int]:
-        """Slots of the flows that have no rate."""
-        return [int(s) for part in self._parts.values() for s in part.slots[part.rate <= 0.0]]
-
-    def _touch(self, number: int | np.int64) -> None:
-        """The part is no more; its flows wait for `settle`. -1 is no part."""
-        if number >= 0:
-            part = self._touched[int(number)] = self._parts.pop(int(number))
-            self._part_of_link[part.links] = -1
-            self._part_of_group[part.groups] = -1
-
-    def _allocate(self, flows: Ints, now: float) -> None:
-        """Split the flows into parts and give every part its rates."""
-        start, links = self.builder.paths_of(flows)
-        if not self._local:
-            self._decide(flows, links, now)
-            return
-        label, contended = survey(
-            start, links, self.builder.groups(flows), self._part_of_link, self._part_of_group
-        )
-        if len(contended) == 1 and contended[0]:
-            self._decide(flows, links, now)
-            return
-        for number, shared in enumerate(contended.tolist()):
-            mine = flows if len(contended) == 1 else flows[label == number]
-            own_start, own = (start, links) if mine is flows else self.builder.paths_of(mine)
-            if shared:
-                self._decide(mine, own, now)
-            else:
-                rate = narrowest(own_start, own, self.builder.capacity)
-                self._form(mine, own, rate, now, float("inf"), self._highest)
-
-    def _decide(self, flows: Ints, links: Ints, now: float) -> None:
-        """Flows that contend: ask for their rates."""
-        allocation = self._allocator.allocate(self.builder.state(now, flows))
-        self._form(flows, links, allocation.rate, now, allocation.valid_until, allocation.classes)
-
-    def _form(
-        self,
-        flows: Ints,
-        links: Ints,
-        rate: Floats,
-        now: float,
-        until: float,
-        classes: Ints | None,
-    ) -> None:
-        """The flows are a part with these rates (bit/s) until one ends, or `until`."""
-        speed, end, first, valid = ends(now, rate, self.builder.left_of(flows))
-        if not valid:
-            raise WorkFailed(f"at {now:g} s a policy gave a rate that is negative or not a number")
-        groups = self.builder.groups(flows)
-        number = self._next_part
-        self._next_part += 1
-        self._parts[number] = _Part(flows, links, groups, speed, end, now)
-        self._part_of_link[links] = number
-        self._part_of_group[groups] = number
-        heapq.heappush(self._due, (min(first, until), number))
-        begin(flows, speed, self.started, now)
-        if classes is not None:
-            for slot, class_ in zip(flows.tolist(), np.broadcast_to(classes, len(flows)).tolist()):
-                history = self.classes.setdefault(slot, [])
-                if not history or history[-1] != class_:
-                    history.append(class_)
+@bare
+def start(run: Run, row: int) -> None:
+    """A flow is ready to send; its rate is decided by the next `settle`. One that stays on its host
+    has ended with that."""
+    clock, flow = run.clock[0], run.rows[row]
+    current = run.iterations[flow.iteration]
+    node = run.nodes[run.jobs[current.job].node + row - current.row]
+    flow.group = current.group + node.formation
+    group = run.groups[flow.group]
+    if group.tie < 0:
+        group.tie, group.reference = clock.group_tie, clock.now
+        group.sent, group.worst = 0.0, -np.inf
+        clock.group_tie += 1
+    flow.size = flow.remaining = node.size
+    flow.release, flow.ideal_finish = clock.now, group.reference + node.offset
+    if node.path == node.last_path:
+        flow.started, flow.path, flow.tie, flow.class_ = clock.now, -1, -1, -1
+        run.ended[clock.ended] = row
+        clock.ended += 1
+        return
+    flow.active, flow.started, flow.class_ = True, np.nan, -1
+    flow.tie = clock.flow_tie
+    clock.flow_tie += 1
+    flow.path = _least_loaded(run, node.path, node.last_path)
+    dissolve(run, group.part)
+    for e in range(run.path_start[flow.path], run.path_start[flow.path + 1]):
+        link = run.path_links[e]
+        run.load[link] += 8.0 * flow.size / run.rate[link]
+        dissolve(run, run.part_of[link])
+    run.loose[clock.loose] = row
+    clock.loose += 1
 
 
-def _longer(values: NDArray[Any], index: int, fill: float) -> NDArray[Any]:
-    """The array, extended beyond an index."""
-    return np.concatenate([values, np.full(index + len(values), fill, values.dtype)])
+@bare
+def finish(run: Run, row: int) -> None:
+    """A flow has ended: it leaves the network and its EchelonFlow, and is recorded."""
+    clock, flow = run.clock[0], run.rows[row]
+    group = run.groups[flow.group]
+    current = run.iterations[flow.iteration]
+    job = run.jobs[current.job]
+    if flow.active:
+        flow.active = False
+        group.sent += flow.size
+        for e in range(run.path_start[flow.path], run.path_start[flow.path + 1]):
+            link = run.path_links[e]
+            run.load[link] -= 8.0 * flow.size / run.rate[link]
+    clock.flows_ended += 1
+    group.worst = max(group.worst, clock.now - flow.ideal_finish)
+    group.left -= 1
+    if group.left == 0:
+        formation = run.formations[job.formation + group.index]
+        group.tie, group.left = -1, formation.flows
+        clock.tardiness += group.weight * group.worst
+        if formation.coflow:
+            clock.coflows += 1
+            clock.coflow_s += group.worst
+    if job.tasks == 0:
+        ended = job.end + current.number
+        run.ends[ended] = max(run.ends[ended], clock.now)
+    if len(run.flow_log):
+        record = run.flow_log[clock.flow_log]
+        record.job, record.iteration = current.job, current.number
+        record.flow = row - current.row - job.tasks
+        record.ready, record.start, record.finish = flow.release, flow.started, clock.now
+        record.ideal_finish, record.tie = flow.ideal_finish, flow.tie
+        clock.flow_log += 1
 
 
-@compiled
-def survey(
-    start: Ints, links: Ints, groups: Ints, by_link: Ints, by_group: Ints
-) -> tuple[Ints, NDArray[np.bool_]]:
-    """Label flows 0.. so that flows with a common link or group have one label.
+@bare
+def dissolve(run: Run, part: int) -> None:
+    """A part is no more: its flows are loose, those that finish at this instant have ended.
 
-    Also tells for each label whether any two of its flows share a link. Flow i has
-    links[start[i]:start[i + 1]] and groups[i]. `by_link` and `by_group` are scratch, -1 at these
-    flows' links and groups before and after. Union-find: nearly O(path entries).
+    -1 is no part.
     """
-    flows = len(groups)
-    parent = np.arange(flows)
-    shares = np.zeros(flows, np.bool_)
-    for i in range(flows):
-        if by_group[groups[i]] < 0:
-            by_group[groups[i]] = i
+    if part < 0:
+        return
+    clock = run.clock[0]
+    limit, passed = same_instant(clock.now), clock.now - run.rows[part].since
+    cancel(run, event_of(run, part))
+    clock.whole = -1
+    row = part
+    while row >= 0:
+        flow = run.rows[row]
+        run.groups[flow.group].part = -1
+        for e in range(run.path_start[flow.path], run.path_start[flow.path + 1]):
+            run.part_of[run.path_links[e]] = -1
+        flow.part = -1
+        if flow.end <= limit:
+            run.ended[clock.ended] = row
+            clock.ended += 1
         else:
-            _unite(parent, by_group[groups[i]], i)
-        for e in range(start[i], start[i + 1]):
-            if by_link[links[e]] < 0:
-                by_link[links[e]] = i
+            flow.remaining = max(flow.remaining - flow.speed * passed, LEAST_REMAINING)
+            run.loose[clock.loose] = row
+            clock.loose += 1
+        row = flow.next
+
+
+@bare
+def settle(run: Run, local: bool, highest: int) -> None:
+    """All loose flows form parts. Where none of a part's flows share a link each gets all of its
+    path, in class `highest`; the others are asked about: `members`, `asked`.
+
+    If not `local`, all active flows are one part, and it is asked about.
+    """
+    clock = run.clock[0]
+    if not local:
+        dissolve(run, clock.whole)
+    _unite_loose(run, local)
+    for i in range(clock.loose - 1, -1, -1):  # backwards, so that each chain is in order
+        row = run.loose[i]
+        flow, part = run.rows[row], _first(run, row)
+        flow.part = run.groups[flow.group].part = part
+        for e in range(run.path_start[flow.path], run.path_start[flow.path + 1]):
+            run.part_of[run.path_links[e]] = part
+        if row != part:
+            flow.next = run.rows[part].next
+            run.rows[part].next = row
+            run.rows[part].shares = run.rows[part].shares or flow.shares
+    members, clock.asked = 0, 0
+    for part in run.loose[: clock.loose]:
+        if run.rows[part].part != part:
+            continue
+        if run.rows[part].shares:
+            row = clock.whole = part
+            while row >= 0:
+                run.members[members] = row
+                members += 1
+                row = run.rows[row].next
+            clock.asked += 1
+            run.asked[clock.asked] = members
+        else:
+            _widest(run, part, highest)
+    clock.loose = 0
+
+
+@bare
+def decide(run: Run, rows: Ints, rate: Floats, until: float, classes: Ints) -> bool:
+    """The flows of a part have these rates (bit/s) and classes (empty: none) until one ends, or
+    `until`, in seconds.
+
+    Returns False, and changes nothing, where a rate is negative or not a number.
+    """
+    for i in range(len(rows)):
+        if not rate[i] >= 0.0:
+            return False
+    for i in range(len(rows)):
+        until = min(until, _send(run, rows[i], rate[i], classes[i] if len(classes) else -1))
+    _form(run, run.rows[rows[0]].part, until)
+    return True
+
+
+@bare
+def event_of(run: Run, part: int) -> int:
+    """The number of the event that a part is due."""
+    return int(len(run.jobs) - 1 + len(run.running) + part)
+
+
+@bare
+def _widest(run: Run, part: int, highest: int) -> None:
+    """Every flow of a part gets all of its path."""
+    row, first = part, np.inf
+    while row >= 0:
+        rate = np.inf
+        path = run.rows[row].path
+        for e in range(run.path_start[path], run.path_start[path + 1]):
+            rate = min(rate, run.capacity[run.path_links[e]])
+        first = min(first, _send(run, row, rate, highest))
+        row = run.rows[row].next
+    _form(run, part, first)
+
+
+@bare
+def _send(run: Run, row: int, rate: float, class_: int) -> float:
+    """The flow has a rate (bit/s) and a class from now on; returns when it would end, in seconds."""
+    clock, flow = run.clock[0], run.rows[row]
+    flow.speed = rate / 8.0
+    flow.end = clock.now + flow.remaining / flow.speed
+    if rate > 0.0 and np.isnan(flow.started):
+        flow.started = clock.now
+    if class_ != flow.class_ and len(run.class_log):
+        record = run.class_log[clock.class_log]
+        record.tie, record.class_ = flow.tie, class_
+        clock.class_log += 1
+    flow.class_ = class_
+    return float(flow.end)
+
+
+@bare
+def _form(run: Run, part: int, due: float) -> None:
+    run.rows[part].since = run.clock[0].now
+    schedule(run, event_of(run, part), due)
+
+
+@bare
+def _least_loaded(run: Run, first: int, last: int) -> int:
+    """`scheduling.routing.least_loaded` among paths first .. last - 1."""
+    best, least = first, np.inf
+    for path in range(first, last):
+        a, b = run.path_start[path], run.path_start[path + 1]
+        if b - a > 2:
+            a, b = a + 1, b - 1
+        most = 0.0
+        for e in range(a, b):
+            most = max(most, run.load[run.path_links[e]])
+        if most < least:
+            best, least = path, most
+    return int(best)
+
+
+@bare
+def _unite_loose(run: Run, local: bool) -> None:
+    """Let `part` of the loose flows lead to the first row of their part, and note who finds a link
+    used by another. Union-find: nearly O(path entries)."""
+    loose = run.loose[: run.clock[0].loose]
+    for row in loose:
+        flow = run.rows[row]
+        flow.part, flow.next, flow.shares = row, -1, not local
+    for row in loose:
+        flow = run.rows[row]
+        group = run.groups[flow.group]
+        if not local:
+            _unite(run, row, loose[0])
+        if group.part < 0:
+            group.part = row
+        else:
+            _unite(run, row, group.part)
+        for e in range(run.path_start[flow.path], run.path_start[flow.path + 1]):
+            link = run.path_links[e]
+            if run.part_of[link] < 0:
+                run.part_of[link] = row
             else:
-                shares[i] = True
-                _unite(parent, by_link[links[e]], i)
-    for link in links:
-        by_link[link] = -1
-    for group in groups:
-        by_group[group] = -1
-    label = np.full(flows, -1, np.int64)
-    parts = 0
-    for i in range(flows):
-        root = _root(parent, i)
-        if label[root] < 0:
-            label[root] = parts
-            parts += 1
-        label[i] = label[root]
-    contended = np.zeros(parts, np.bool_)
-    for i in range(flows):
-        if shares[i]:
-            contended[label[i]] = True
-    return label, contended
+                flow.shares = True
+                _unite(run, row, run.part_of[link])
 
 
-@compiled
-def narrowest(start: Ints, links: Ints, capacity: Floats) -> Floats:
-    """(flows,) bit/s of the narrowest link of each path."""
-    rate = np.full(len(start) - 1, np.inf)
-    for i in range(len(rate)):
-        for e in range(start[i], start[i + 1]):
-            rate[i] = min(rate[i], capacity[links[e]])
-    return rate
-
-
-@compiled
-def ends(now: float, rate: Floats, left: Floats) -> tuple[Floats, Floats, float, bool]:
-    """Bytes per second, when each flow would end, the first end, and whether rates are rates."""
-    speed, end = rate / 8.0, np.empty(len(rate))
-    first, valid = np.inf, True
-    for i in range(len(rate)):
-        valid = valid and speed[i] >= 0.0
-        end[i] = now + left[i] / speed[i]
-        first = min(first, end[i])
-    return speed, end, first, valid
-
-
-@compiled
-def begin(flows: Ints, speed: Floats, started: Floats, now: float) -> None:
-    """Note which flows send for the first time."""
-    for i in range(len(flows)):
-        if speed[i] > 0.0 and np.isnan(started[flows[i]]):
-            started[flows[i]] = now
-
-
-@compiled
-def _unite(parent: Ints, a: int, b: int) -> None:
-    a, b = _root(parent, a), _root(parent, b)
+@bare
+def _unite(run: Run, a: int, b: int) -> None:
+    a, b = _first(run, a), _first(run, b)
     if a < b:
-        parent[b] = a
+        run.rows[b].part = a
     else:
-        parent[a] = b
+        run.rows[a].part = b
+
+
+@bare
+def _first(run: Run, row: int) -> int:
+    while run.rows[row].part != row:
+        run.rows[row].part = run.rows[run.rows[row].part].part
+        row = run.rows[row].part
+    return row
 
 
 @compiled
-def _root(parent: Ints, i: int) -> int:
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
+def paths_of(run: Run, rows: Ints) -> tuple[Ints, Ints]:
+    """The links of some flows, as `path_start` and `path_links` of a `NetworkState`."""
+    start = np.zeros(len(rows) + 1, np.int64)
+    for i in range(len(rows)):
+        path = run.rows[rows[i]].path
+        start[i + 1] = start[i] + run.path_start[path + 1] - run.path_start[path]
+    links = np.empty(start[-1], np.int64)
+    for i in range(len(rows)):
+        first = run.path_start[run.rows[rows[i]].path]
+        for k in range(start[i + 1] - start[i]):
+            links[start[i] + k] = run.path_links[first + k]
+    return start, links

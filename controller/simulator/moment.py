@@ -8,7 +8,6 @@ from controller.model.fabric import Fabric, Path
 from controller.model.job import Workload
 from controller.scheduling.classes import cut_classes
 from controller.scheduling.policy import Policy
-from controller.simulator.result import Recorder
 from controller.simulator.simulate import Simulation, plans_of, simulate
 
 
@@ -61,31 +60,30 @@ def decided_at(workload: Workload, fabric: Fabric, policy: Policy, time: float) 
     Raises `BadInput`.
     """
     plans = plans_of(workload, fabric)
-    simulation = Simulation(plans, fabric, policy, "ideal", None, Recorder(plans, False))
-    simulation.run_until(time)
-    simulation.network.advance(time)
-    builder = simulation.builder
-    state = builder.state(time)
+    simulation = Simulation(plans, fabric, policy, records=False)
+    simulation.play(time)
+    simulation.advance(time)
+    rows = simulation.active()
+    state = simulation.state(time, rows)
     decision = policy.decide(state)
     classes = cut_classes(state, decision)
     found = []
-    for row, slot in enumerate(builder.rows.tolist()):
-        job, iteration, node = simulation.flow_of[slot]
+    for i, row in enumerate(rows.tolist()):
+        job, iteration, flow = simulation.where(row)
         plan = plans[job]
-        flow = node - plan.tasks
         found.append(
             Decided(
                 plan.job.name,
                 iteration,
                 plan.job.flows[flow].id,
                 plan.group_names[plan.group[flow]],
-                float(state.remaining[row]),
-                float(state.ideal_finish[row]),
-                int(decision.rank[row]),
-                int(classes[row]),
-                float(decision.rate[row]),
-                float(decision.pace[row]),
-                builder.paths[slot],
+                float(state.remaining[i]),
+                float(state.ideal_finish[i]),
+                int(decision.rank[i]),
+                int(classes[i]),
+                float(decision.rate[i]),
+                float(decision.pace[i]),
+                simulation.path(row),
             )
         )
     return sorted(found, key=lambda one: (one.rank, one.ideal_finish, one.job, one.flow))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import numpy as np
 
 from controller.model.record import FlowRecord, JobRecord, Played, TaskRecord
 from controller.scheduling.plan import JobPlan
+from controller.scheduling.policy import Floats
+from controller.simulator.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,118 +47,83 @@ class SimulationResult:
         return sum(slowdowns.values()) / len(slowdowns)
 
 
-@dataclass(slots=True)
-class _Formation:
-    """An EchelonFlow of one iteration while it has flows that have not finished."""
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a run found, in numbers; `result_of` puts the names to it."""
 
-    left: int
-    "Flows that have not finished."
-    worst: float = float("-inf")
-    "Largest tardiness so far, in seconds."
-
-
-@dataclass(slots=True)
-class Recorder:
-    """Told what ended when, makes the result."""
-
-    plans: list[JobPlan]
-    "The jobs of the workload."
-    keep: bool
-    "Whether to keep every flow and task."
-    flows_ended: int = 0
+    ends: Sequence[Floats]
+    "(jobs,) of (iterations,): when the last task (flow, if there are no tasks) ended, in seconds."
+    flows_ended: int
     "Flows that have finished."
-    _flows: list[FlowRecord] = field(default_factory=list)
-    _tasks: list[TaskRecord] = field(default_factory=list)
-    _ends: dict[int, list[float]] = field(default_factory=dict)
-    _open: dict[tuple[int, int, int], _Formation] = field(default_factory=dict)
-    _tardiness: float = 0.0
-    _coflow_s: float = 0.0
-    _coflows: int = 0
+    tardiness_s: float
+    "Sum of w_H t_H over the EchelonFlows, in seconds."
+    coflows: int
+    "EchelonFlows that are coflows and have ended."
+    coflow_s: float
+    "The sum of their completion times, in seconds."
+    flows: Table
+    "(flows,) FLOW_LOG; empty where no records were kept."
+    tasks: Table
+    "(tasks,) TASK_LOG, the same."
+    classes: Table
+    "CLASS_LOG: what classes flows were given, in order of time; the same."
 
-    def task(self, job: int, iteration: int, node: int, end: float) -> None:
-        """A task has ended."""
-        plan = self.plans[job]
-        self._ended(job, iteration, end)
-        if self.keep:
-            task = plan.job.tasks[node]
-            start = end - plan.seconds[node]
-            self._tasks.append(
-                TaskRecord(plan.job.name, iteration, task.id, task.worker, start, end)
+
+def result_of(
+    plans: Sequence[JobPlan], log: Log, workload: str, policy: str, model: str
+) -> SimulationResult:
+    """The result of a run that is over."""
+    jobs = tuple(
+        JobRecord(plan.job.name, plan.arrival, tuple(ends.tolist()))
+        for plan, ends in zip(plans, log.ends, strict=True)
+    )
+    weights = {plan.job.name: plan.weight for plan in plans}
+    return SimulationResult(
+        workload=workload,
+        policy=policy,
+        model=model,
+        played=Played(_flows(plans, log), _tasks(plans, log), jobs, weights),
+        total_tardiness_s=log.tardiness_s,
+        mean_coflow_completion_s=log.coflow_s / log.coflows if log.coflows else None,
+    )
+
+
+def _flows(plans: Sequence[JobPlan], log: Log) -> tuple[FlowRecord, ...]:
+    """Every flow, in order of finish, job, iteration and plan."""
+    classes: dict[int, list[int]] = {}
+    for tie, class_ in log.classes.tolist():
+        classes.setdefault(tie, []).append(class_)
+    order = np.lexsort([log.flows[key] for key in ("flow", "iteration", "job", "finish")])
+    records = []
+    for job, iteration, row, ready, start, finish, ideal_finish, tie in log.flows[order].tolist():
+        plan = plans[job]
+        flow = plan.job.flows[row]
+        records.append(
+            FlowRecord(
+                job=plan.job.name,
+                iteration=iteration,
+                flow=flow.id,
+                echelonflow=plan.group_names[plan.group[row]],
+                src=flow.src,
+                dst=flow.dst,
+                bytes=plan.size[row],
+                ready=ready,
+                start=start,
+                finish=finish,
+                ideal_finish=ideal_finish,
+                classes=tuple(classes.get(tie, ())),
             )
-
-    def flow(
-        self,
-        job: int,
-        iteration: int,
-        node: int,
-        ready: float,
-        start: float,
-        finish: float,
-        ideal_finish: float,
-        classes: Sequence[int],
-    ) -> None:
-        """A flow has finished."""
-        plan = self.plans[job]
-        self.flows_ended += 1
-        row = node - plan.tasks
-        if not plan.tasks:
-            self._ended(job, iteration, finish)
-        group = plan.group[row]
-        self._late(job, iteration, group, finish - ideal_finish)
-        if self.keep:
-            flow = plan.job.flows[row]
-            self._flows.append(
-                FlowRecord(
-                    job=plan.job.name,
-                    iteration=iteration,
-                    flow=flow.id,
-                    echelonflow=plan.group_names[group],
-                    src=flow.src,
-                    dst=flow.dst,
-                    bytes=plan.size[row],
-                    ready=ready,
-                    start=start,
-                    finish=finish,
-                    ideal_finish=ideal_finish,
-                    classes=tuple(classes),
-                )
-            )
-
-    def result(self, workload: str, policy: str, model: str) -> SimulationResult:
-        """The result of a run that is over."""
-        jobs = tuple(
-            JobRecord(plan.job.name, plan.arrival, tuple(self._ends.get(job, [plan.arrival])))
-            for job, plan in enumerate(self.plans)
         )
-        weights = {plan.job.name: plan.weight for plan in self.plans}
-        return SimulationResult(
-            workload=workload,
-            policy=policy,
-            model=model,
-            played=Played(tuple(self._flows), tuple(self._tasks), jobs, weights),
-            total_tardiness_s=self._tardiness,
-            mean_coflow_completion_s=self._coflow_s / self._coflows if self._coflows else None,
-        )
+    return tuple(records)
 
-    def _ended(self, job: int, iteration: int, end: float) -> None:
-        """The iteration ends with its last task (its last flow, if the job computes nothing)."""
-        ends = self._ends.setdefault(job, [])
-        if iteration == len(ends):
-            ends.append(end)
-        else:
-            ends[iteration] = max(ends[iteration], end)
 
-    def _late(self, job: int, iteration: int, group: int, tardiness: float) -> None:
-        plan = self.plans[job]
-        key = (job, iteration, group)
-        formation = self._open.get(key)
-        if formation is None:
-            formation = self._open[key] = _Formation(plan.group_flows[group])
-        formation.worst = max(formation.worst, tardiness)
-        formation.left -= 1
-        if not formation.left:
-            del self._open[key]
-            self._tardiness += plan.weight * formation.worst
-            if plan.coflow[group]:
-                self._coflows += 1
-                self._coflow_s += formation.worst
+def _tasks(plans: Sequence[JobPlan], log: Log) -> tuple[TaskRecord, ...]:
+    """Every task, in order of finish, job, iteration and plan."""
+    records = []
+    order = np.lexsort([log.tasks[key] for key in ("task", "iteration", "job", "finish")])
+    for job, iteration, row, finish in log.tasks[order].tolist():
+        plan = plans[job]
+        task = plan.job.tasks[row]
+        start = finish - plan.seconds[row]
+        records.append(TaskRecord(plan.job.name, iteration, task.id, task.worker, start, finish))
+    return tuple(records)

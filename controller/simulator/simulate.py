@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import heapq
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
 
 from controller.model.check import require_valid
 from controller.model.errors import WorkFailed
-from controller.model.fabric import Fabric
+from controller.model.fabric import Fabric, Path
 from controller.model.job import Job, Workload
+from controller.scheduling import gather
 from controller.scheduling.plan import JobPlan, compile_job
-from controller.scheduling.policy import Policy
-from controller.scheduling.routing import Routing
-from controller.scheduling.state import StateBuilder
-from controller.simulator import coflows
+from controller.scheduling.policy import Ints, JobState, NetworkState, Policy
+from controller.scheduling.routing import LeastLoaded, Routing
+from controller.scheduling.state import job_state
+from controller.simulator import coflows, events, fluid
+from controller.simulator.agenda import schedule
 from controller.simulator.allocation import allocator
 from controller.simulator.critical import rhythm
-from controller.simulator.dag import DagPlayer
-from controller.simulator.fluid import FluidNetwork, same_instant
-from controller.simulator.result import Recorder, SimulationResult
+from controller.simulator.result import Log, SimulationResult, result_of
+from controller.simulator.tables import tables, with_block, with_longer_logs
 
 
 def simulate(
@@ -52,12 +56,13 @@ def play(
     records: bool = True,
 ) -> SimulationResult:
     """`simulate` for jobs that are compiled already (`plans_of`), to be played again and again."""
-    recorder = Recorder(plans, records)
     if coflows.applies(plans, fabric, policy.name, model):
-        coflows.play_coflows(plans, fabric, policy.name, recorder)
+        log = coflows.play_coflows(plans, fabric, policy.name, records)
     else:
-        Simulation(plans, fabric, policy, model, routing, recorder).run()
-    return recorder.result(name, policy.name, model)
+        simulation = Simulation(plans, fabric, policy, model, routing, records)
+        simulation.play()
+        log = simulation.log()
+    return result_of(plans, log, name, policy.name, model)
 
 
 def plans_of(workload: Workload, fabric: Fabric, iterations: int | None = None) -> list[JobPlan]:
@@ -75,142 +80,134 @@ def plans_of(workload: Workload, fabric: Fabric, iterations: int | None = None) 
     return plans
 
 
-Node = tuple[int, int, int]
-"Job, iteration, node of the job's plan."
-
-
 class Simulation:
-    """The state of one run."""
+    """One run: drives the compiled event loop, and asks the policy when that needs a decision."""
 
     def __init__(
         self,
-        plans: list[JobPlan],
+        plans: Sequence[JobPlan],
         fabric: Fabric,
         policy: Policy,
-        model: str,
-        routing: Routing | None,
-        recorder: Recorder,
+        model: str = "ideal",
+        routing: Routing | None = None,
+        records: bool = True,
     ) -> None:
+        """Paths are chosen among those of `routing` (all shortest ones unless given)."""
         self.plans = plans
-        self.recorder = recorder
-        self.players = [DagPlayer(plan) for plan in plans]
-        self.builder = StateBuilder(fabric, routing)
-        local = getattr(policy, "local", False)
-        self.rhythmic = getattr(policy, "rhythmic", False)
-        self.network = FluidNetwork(fabric, self.builder, allocator(policy, model), local)
-        self.arrivals = sorted(range(len(plans)), key=lambda job: (plans[job].arrival, job))
-        self.arrivals.reverse()
-        self.tasks: list[tuple[float, int, int, int]] = []  # end, job, iteration, node
-        self.handles: dict[int, int] = {}  # job -> its handle in the state builder
-        self.flow_of: dict[int, Node] = {}  # by slot
+        self.fabric = fabric
+        self._allocator = allocator(policy, model)
+        self._local = getattr(policy, "local", False)
+        self._rhythmic = getattr(policy, "rhythmic", False)
+        self._jobs: dict[int, JobState] = {}
+        self._scratch: Ints = np.full(len(plans), -1)
+        self.run = tables(plans, fabric, routing or LeastLoaded(), records)
+        for job, plan in enumerate(plans):
+            schedule(self.run, job, plan.arrival)
 
-    def run(self) -> None:
-        """Plays it all. Raises `WorkFailed` when a job never finishes."""
-        self.run_until(float("inf"))
-        self.refuse_unfinished()
+    def play(self, until: float = float("inf")) -> None:
+        """Play on up to a time, in seconds; `inf`: to the end.
 
-    def run_until(self, end: float) -> None:
-        """The event loop up to `end`: the next instant, all that ends and starts then, new rates."""
-        while (now := self.next_instant()) <= end and now < float("inf"):
-            ready = self.arrived(now)
-            while ready or self.happening(now):
-                ready += self.ended(now)
-                ready = self.start(ready, now)
-            self.network.settle(now)
-
-    def next_instant(self) -> float:
-        """The time of the next event, in seconds; inf: none."""
-        arrival = self.plans[self.arrivals[-1]].arrival if self.arrivals else float("inf")
-        task = self.tasks[0][0] if self.tasks else float("inf")
-        return min(arrival, task, self.network.due)
-
-    def happening(self, now: float) -> bool:
-        """Whether a task or flow ends at this instant."""
-        limit = same_instant(now)
-        return bool(self.tasks and self.tasks[0][0] <= limit) or self.network.due <= limit
-
-    def arrived(self, now: float) -> list[Node]:
-        """Jobs that arrive: what they can start."""
-        limit = same_instant(now)
-        ready: list[Node] = []
-        while self.arrivals and self.plans[self.arrivals[-1]].arrival <= limit:
-            job = self.arrivals.pop()
-            plan = self.plans[job]
-            if self.rhythmic:
-                known = rhythm(plan, self.builder.fabric)
-                self.handles[job] = self.builder.add_job(
-                    plan, known.period_s, known.silent_s, known.first_group
-                )
+        Raises `WorkFailed` when a job never finishes.
+        """
+        highest = self._allocator.highest
+        while (needed := events.play(self.run, until, self._local, highest)) != events.OVER:
+            if needed == events.DECISION:
+                self._decide()
+            elif needed == events.BLOCK:
+                self.run = with_block(self.run, int(self.run.clock[0]["lacking"]))
             else:
-                self.handles[job] = self.builder.add_job(plan)
-            ready += [(job, *node) for node in self.players[job].begin()]
-        return ready
+                self.run = with_longer_logs(self.run)
+        if until == float("inf"):
+            self._refuse_unfinished()
 
-    def ended(self, now: float) -> list[Node]:
-        """Tasks and flows that end: what can start because of them."""
-        limit = same_instant(now)
-        ready: list[Node] = []
-        while self.tasks and self.tasks[0][0] <= limit:
-            end, job, iteration, node = heapq.heappop(self.tasks)
-            self.recorder.task(job, iteration, node, end)
-            ready += self.after(job, iteration, node)
-        for slot in self.network.finished(now):
-            job, iteration, node = self.flow_of.pop(slot)
-            self.recorder.flow(
-                job,
-                iteration,
-                node,
-                self.builder.release(slot),
-                float(self.network.started[slot]),
-                now,
-                self.builder.ideal_finish(slot),
-                self.network.classes.pop(slot, ()),
-            )
-            self.builder.finish(slot)
-            ready += self.after(job, iteration, node)
-        return ready
+    def log(self) -> Log:
+        """What has been so far."""
+        clock = self.run.clock[0]
+        ends = np.split(self.run.ends, self.run.jobs["end"][1:-1])
+        return Log(
+            ends=ends,
+            flows_ended=int(clock["flows_ended"]),
+            tardiness_s=float(clock["tardiness"]),
+            coflows=int(clock["coflows"]),
+            coflow_s=float(clock["coflow_s"]),
+            flows=self.run.flow_log[: clock["flow_log"]],
+            tasks=self.run.task_log[: clock["task_log"]],
+            classes=self.run.class_log[: clock["class_log"]],
+        )
 
-    def after(self, job: int, iteration: int, node: int) -> list[Node]:
-        """What a node's end makes ready; a job whose last node it was departs."""
-        player = self.players[job]
-        ready: list[Node] = [(job, *other) for other in player.end(iteration, node)]
-        if player.done:
-            self.builder.remove_job(self.handles.pop(job))
-        return ready
+    def advance(self, time: float) -> None:
+        """Bring what all flows have left up to a time before the next event, in seconds."""
+        flows, active = self.run.rows, self.active()
+        parts = flows["part"][active]
+        flows["remaining"][active] -= flows["speed"][active] * (time - flows["since"][parts])
+        flows["since"][parts] = time
 
-    def start(self, ready: list[Node], now: float) -> list[Node]:
-        """Start what is ready, in the workload's order: what that in turn makes ready."""
-        more: list[Node] = []
-        for job, iteration, node in sorted(ready):
-            plan = self.plans[job]
-            if node < plan.tasks:
-                end = now + plan.seconds[node]
-                heapq.heappush(self.tasks, (end, job, iteration, node))
-                continue
-            flow = node - plan.tasks
-            handle = self.handles[job]
-            if plan.src[flow] == plan.dst[flow]:
-                ideal = self.builder.pass_by(handle, flow, iteration, now)
-                self.recorder.flow(job, iteration, node, now, now, now, ideal, ())
-                more += self.after(job, iteration, node)
-            else:
-                slot = self.builder.start(handle, flow, iteration, now)
-                self.flow_of[slot] = (job, iteration, node)
-                self.network.start(slot)
-        return more
+    def active(self) -> Ints:
+        """Rows of all active flows, ascending."""
+        return np.flatnonzero(self.run.rows["active"])
 
-    def refuse_unfinished(self) -> None:
-        """Raise `WorkFailed` when the events ran out before the jobs."""
-        for job, player in enumerate(self.players):
-            if not player.done:
-                stuck = sorted(self.flow_of[slot] for slot in self.network.stuck())
-                names = [
-                    self.plans[j].job.flows[node - self.plans[j].tasks].id for j, _, node in stuck
-                ]
+    def state(self, time: float, rows: Ints) -> NetworkState:
+        """What a policy sees of the active flows in some rows, at a time in seconds."""
+        run = self.run
+        if len(self._scratch) < len(run.groups):
+            self._scratch = np.full(len(run.groups), -1)
+        return gather.network_state(
+            time,
+            run.capacity,
+            run.rows,
+            run.groups,
+            rows,
+            fluid.paths_of(run, rows),
+            self._job_state,
+            self._scratch,
+        )
+
+    def where(self, row: int) -> tuple[int, int, int]:
+        """Job, iteration, and row in the job's plan of a flow."""
+        iteration = self.run.iterations[self.run.rows["iteration"][row]]
+        job = int(iteration["job"])
+        return job, int(iteration["number"]), row - int(iteration["row"]) - self.plans[job].tasks
+
+    def path(self, row: int) -> Path:
+        """The links of an active flow."""
+        return tuple(fluid.paths_of(self.run, np.array([row]))[1].tolist())
+
+    def _decide(self) -> None:
+        """Ask for the rates of the parts that want them. Raises `WorkFailed` on bad ones."""
+        run = self.run
+        now, asked = float(run.clock[0]["now"]), int(run.clock[0]["asked"])
+        for first, last in pairwise(run.asked[: asked + 1].tolist()):
+            rows = run.members[first:last]
+            rows = rows[np.argsort(run.rows["tie"][rows])]  # canonical: ties may go by place
+            given = self._allocator.allocate(self.state(now, rows))
+            classes = _NONE if given.classes is None else given.classes
+            if not fluid.decide(run, rows, given.rate, given.valid_until, classes):
                 raise WorkFailed(
-                    f"job {self.plans[job].job.name} never finishes: no rate is ever given to "
-                    f"{', '.join(names[:5]) or 'its flows'} (is a link down?)"
+                    f"at {now:g} s a policy gave a rate that is negative or not a number"
                 )
+
+    def _job_state(self, job: int) -> JobState:
+        if job not in self._jobs:
+            state = self._jobs[job] = job_state(self.plans[job], self.fabric)
+            if self._rhythmic:
+                known = rhythm(self.plans[job], self.fabric)
+                state.alone_s, state.silent_s = known.period_s, known.silent_s
+                state.first_group = known.first_group
+        return self._jobs[job]
+
+    def _refuse_unfinished(self) -> None:
+        """Raise `WorkFailed` when the events ran out before the jobs."""
+        for job in np.flatnonzero(self.run.iterations_left):
+            active = self.active()
+            stuck = sorted(map(self.where, active[self.run.rows["speed"][active] <= 0].tolist()))
+            names = [self.plans[other].job.flows[flow].id for other, _, flow in stuck]
+            raise WorkFailed(
+                f"job {self.plans[job].job.name} never finishes: no rate is ever given to "
+                f"{', '.join(names[:5]) or 'its flows'} (is a link down?)"
+            )
+
+
+_NONE: Ints = np.empty(0, np.int64)
 
 
 def scale_of(job: Job, fabric: Fabric) -> float:

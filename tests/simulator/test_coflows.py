@@ -16,7 +16,8 @@ from controller.model.fabrics import big_switch
 from controller.scheduling.policy import Decision, NetworkState, Policy
 from controller.scheduling.registry import policy
 from controller.simulator import coflows
-from controller.simulator.simulate import SimulationResult, simulate
+from controller.simulator.result import SimulationResult
+from controller.simulator.simulate import simulate
 
 Coflow = tuple[float, list[tuple[int, int, float]]]
 "Arrival in seconds, and (sending host, receiving host, bytes) of each flow."
