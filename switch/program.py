@@ -337,6 +337,9 @@ def _table(
     for part in table["key"]:
         valid = part["match_type"] == "valid"
         target = part["target"]
+        if isinstance(target, dict):
+            what = part.get("name") or target["type"]
+            raise unsupported(f"an expression as a key ({what} of table {table['name']})", table)
         name = part.get("name") or (target if isinstance(target, str) else ".".join(target))
         key.append(
             KeyField(

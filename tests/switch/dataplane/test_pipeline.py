@@ -584,6 +584,17 @@ def test_what_is_not_supported_is_refused_by_name(
     assert all(word in str(caught.value) for word in words)
 
 
+def test_a_key_that_is_an_expression_is_refused_by_name(switch: Dataplane) -> None:
+    """An element of a stack at an index that only the packet tells: BMv2 ends on it."""
+    source = Source(FIELDS, body=[to_port(1)])
+    key = {"match_type": "exact", "name": "h[m.i].a", "target": op("dereference", None, const(1))}
+    where = {"filename": "test.p4", "line": 93, "column": 1, "source_fragment": "stub"}
+    source.table("stub", [], [2], source_info=where)
+    source.tables[0]["key"] = [key]
+    with pytest.raises(UnsupportedProgram, match=r"test.p4:93: .*h\[m.i\].a of table stub"):
+        switch.check(source.json())
+
+
 @pytest.mark.parametrize(
     "text", [b"", b"{}", b"[]", b'{"pipelines": 1, "header_types": 2}', b"\xff"]
 )
