@@ -589,7 +589,7 @@ def test_a_key_that_is_an_expression_is_refused_by_name(switch: Dataplane) -> No
     source = Source(FIELDS, body=[to_port(1)])
     key = {"match_type": "exact", "name": "h[m.i].a", "target": op("dereference", None, const(1))}
     where = {"filename": "test.p4", "line": 93, "column": 1, "source_fragment": "stub"}
-    source.table("stub", [], [2], source_info=where)
+    source.table("stub", [], [0], source_info=where)
     source.tables[0]["key"] = [key]
     with pytest.raises(UnsupportedProgram, match=r"test.p4:93: .*h\[m.i\].a of table stub"):
         switch.check(source.json())
