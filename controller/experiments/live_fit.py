@@ -57,7 +57,7 @@ def fitting_time_scale(workload: Workload, fabric: Fabric) -> float:
         return 1.0
     factor = SHORT_S / typical
     unit = 10.0 ** (math.floor(math.log10(factor)) - 1)
-    return math.ceil(factor / unit) * unit
+    return math.ceil(round(factor / unit, 6)) * unit
 
 
 def require_time(workload: Workload, seconds: Sequence[float]) -> str:

@@ -217,7 +217,7 @@ class _Assembly:
             Task(t.id, t.worker, t.seconds, tuple(a for a in t.after if a in known)) for t in tasks
         ]
         job = Job(
-            self.options.name or Path(first.file).name.split(".")[0],
+            self.options.name or self._name(Path(first.file)),
             tuple(f"w{rank}" for rank in everyone),
             tuple(tasks),
             tuple(flows),
@@ -227,6 +227,10 @@ class _Assembly:
         )
         self._describe(job, first)
         return job
+
+    def _name(self, file: Path) -> str:
+        """A file's own name, or of several that of the folder they are in."""
+        return (len(self.traces) > 1 and file.absolute().parent.name) or file.name.split(".")[0]
 
     def _fastest(self) -> float | None:
         """Rate in bit/s at which a rank sent in the fastest large collective of the recording."""
