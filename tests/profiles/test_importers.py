@@ -327,8 +327,12 @@ def test_a_capture_without_a_period_is_one_iteration(write: Any) -> None:
         ("nccl.log", b"0   3   2   1", b"0   3   3   1", r":2: a rank is twice in the ring"),
         ("nccl.log", b"AllReduce: op", b"AllJoin: op", r":4: unknown collective 'AllJoin'"),
         ("nccl.log", b"count 1024", b"c 1024", "give the bytes of each all-reduce"),
+        ("nccl.log", b"nranks 4 ", b"nranks 99999 ", "99999 ranks: expected 2 to 4096"),
         ("nccl.log", b"datatype 7", b"datatype 99", r":4: unknown collective .* or type 99"),
         ("inspector.jsonl", b'"coll_sn": 2', b'"coll_sn": 1', r":2: coll_sn: collective 1 .* twice"),
+        ("inspector.jsonl", b'"coll_sn": 2', b'"coll_sn": 4', r":2: coll_sn: a gap: collective 4 follows 1"),
+        ("inspector.jsonl", b'"n_ranks": 4}, "coll_perf": {"coll": "AllG',
+         b'"n_ranks": 8}, "coll_perf": {"coll": "AllG', r":2: n_ranks: mixed ranks: 8, but 4"),
         ("inspector.jsonl", b"8192}}\n", b"81", r":2: not valid JSON; is it truncated"),
         ("inspector.jsonl", b"AllGather", b"AllJoin", r":2: coll: unknown collective 'AllJoin'"),
         ("inspector.jsonl", b'bytes": 8192', b'bytes": -1', r":2: coll_msg_size_bytes: -1: expected"),
@@ -338,8 +342,30 @@ def test_a_capture_without_a_period_is_one_iteration(write: Any) -> None:
         ("muri.csv", b",437,0.6,419,49,0\n", b",437\n", r":2: more or fewer fields"),
         ("muri.csv", b"0,4,0,", b"0,4,nan,", r":2: submit_time: 'nan'"),
         ("muri.csv", b"0,4,0,", b"0,9999,0,", r":2: 9999 GPUs: expected at most"),
+        ("tiresias.csv", b"1,8,30,", b"1,eight,30,", r":3: num_gpu: 'eight': expected a number"),
+        ("tiresias.csv", b",147,23\n", b",147", r":3: more or fewer fields"),
+        ("tiresias.csv", b"\n1,8,", b"\n0,8,", r":3: job '0' is listed twice"),
+        ("tiresias.csv", b",133,vgg11", b",0,vgg11", r":3: iterations: '0': expected a number >= 1"),
+        ("tiresias.csv", b"1,8,30,", b"1,8,-30,", r":3: submit_time: '-30'"),
+        ("gavel.trace", b"2931\t4", b"2931\tfour", r":1: scale_factor: 'four': expected a number"),
+        ("gavel.trace", b"\t12.5", b"\tsoon", r":2: arrival: 'soon': expected a number"),
+        ("gavel.trace", b"8857", b"inf", r":2: steps: 'inf': expected a number"),
+        ("gavel.trace", b"2931\t4", b"2931\t4000", r":1: 4000 GPUs: expected at most 512"),
+        ("gavel.trace", b"\t-1.000000\t12.5\n", b"", r":2: 8 fields: expected 10"),
         ("gavel.trace", b"\t4\t1\t-1.0", b"\t4\t-1.0", r":1: 9 fields|no known format"),
         ("helios.csv", b"2020-04-01 00:05:00", b"yesterday", r":2: submit_time: 'yesterday'"),
+        ("helios.csv", b"\n8,u2", b"\n7,u2", r":3: job '7' is listed twice"),
+        ("helios.csv", b"vc1,2,16", b"vc1,two,16", r":3: gpu_num: 'two': expected a number"),
+        ("helios.csv", b",60,60\n", b",60", r":3: more or fewer fields"),
+        ("helios.csv", b",3600,60", b",nan,60", r":2: duration: 'nan': expected a number"),
+        ("alibaba.csv", b"worker,4,", b"worker,four,", r":2: inst_num: 'four': expected a number"),
+        ("alibaba.csv", b",1000.0,", b",noon,", r":2: start_time: 'noon': expected a number"),
+        ("alibaba.csv", b",29.3,50,T4\n", b",29.3", r":3: more or fewer fields"),
+        ("alibaba.csv", b",100,V100", b",lots,V100", r":2: plan_gpu: 'lots': expected a number"),
+        ("alibaba.csv", b"\nb2,", b"\na1,", r":3: job 'a1' is listed twice"),
+        ("philly.json", b'"attempts": [', b'"attempts": 5, "x": [', r"\[0\].attempts: expected a list"),
+        ("philly.json", b'[{"status"', b'[5, {"status"', r"\[0\]: expected a job"),
+        ("philly.json", b'"gpu1"]', b'"gpu1"', "not valid JSON"),
         ("philly.json", b'"2017-10-03 09:17:15"', b"null", r"submitted_time: '': expected a time"),
         ("philly.json", b"}]}]}]", b"}]}]}", "not valid JSON"),
         ("p4lang.json", b'"s1-p3", "s2-p2"', b'"s1-p3", "s9-p2"', r"links\[3\]\[1\]: 's9'"),
@@ -359,6 +385,12 @@ def test_a_capture_without_a_period_is_one_iteration(write: Any) -> None:
         ("htsim.topo", b"Nodes 16", b"Nodes -16", r":2: Nodes: -16: expected a number >= 0"),
         ("switches.csv", b"\n2,4,", b"\n0,4,", r":2: num_switch: '0': expected a whole number"),
         ("switches.csv", b"2,4,8,92,350\n", b"", "no rows below its columns"),
+        ("switches.csv", b"\n2,4,", b"\n2,x,", r":2: num_node_p_switch: 'x': expected a whole number"),
+        ("switches.csv", b"\n2,4,", b"\n60000,4000,", r":2: 240000000 nodes: expected at most"),
+        ("switches.csv", b"num_node_p_switch", b"nodes", "of no known format"),
+        ("lingjun.csv", b"c3,G6,P10", b"c3,G6,", r":4: psw: is empty: expected a switch"),
+        ("lingjun.csv", b"\nc3,", b"\n,", r":4: ip: '': expected a new host"),
+        ("lingjun.csv", b"d4,G7,P11,S3\n", b"d4,G7", r":5: asw: is empty: expected a switch"),
         ("lingjun.csv", b"b2,G6,P12,S2", b"b2,G6,P12,", r":3: asw: is empty"),
         ("lingjun.csv", b"b2,", b"a1,", r":3: ip: 'a1': expected a new host"),
     ],
@@ -391,6 +423,34 @@ def test_malformed_captures_are_placed(change: Any, message: str, write: Any) ->
     path = write(change(samples.pcap(samples.capture_frames(2))))
     with pytest.raises(ProfileError, match=message):
         import_files([path])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data[:-7], "behind packet .*: ends 7 bytes early: is it truncated"),
+        (lambda data: data[:8] + b"\0\0\0\0" + data[12:], "a section without its byte-order mark"),
+        (lambda data: data[:36] + b"\x63" + data[37:], "link type 99: expected Ethernet"),
+        (
+            lambda data: data[:32] + b"\xff\xff\xff\x7f" + data[36:],
+            "a block of .* bytes: expected at",
+        ),
+        (
+            lambda data: data[:28] + b"\x09" + data[29:],
+            "behind packet 0|interface 0 was not described",
+        ),
+    ],
+)
+def test_malformed_pcapngs_are_placed(change: Any, message: str, write: Any) -> None:
+    path = write(change(samples.pcapng(samples.capture_frames(2))))
+    with pytest.raises(ProfileError, match=message):
+        import_files([path])
+
+
+def test_a_philly_job_that_is_listed_twice_is_refused(write: Any) -> None:
+    (entry,) = json.loads(samples.PHILLY)
+    with pytest.raises(ProfileError, match="job 'application_1' is listed twice"):
+        import_files([write(json.dumps([entry, entry]).encode())])
 
 
 def test_captures_without_large_transfers_are_refused(write: Any) -> None:

@@ -213,10 +213,11 @@ _FORMATS: dict[str, tuple[set[str], Callable[[_Row], _Entry]]] = {
 def _read(path: Path, report: ImportReport) -> Iterator[_Entry]:
     head = Head.of(path)
     if head.is_json:
-        yield from _philly(path, report)
-        return
+        entries = _philly(path, report)
+    else:
+        entries = _gavel(path, report) if "\t" in head.text else _csv(path, head, report)
     seen: set[str] = set()
-    for entry in _gavel(path, report) if "\t" in head.text else _csv(path, head, report):
+    for entry in entries:
         if entry.id in seen:
             raise ProfileError(str(path), f"job {entry.id!r} is listed twice", entry.line)
         seen.add(entry.id)
@@ -282,15 +283,21 @@ def _philly(path: Path, report: ImportReport) -> Iterator[_Entry]:
         if not isinstance(job, dict):
             raise ProfileError(str(path), "expected a job", key=key)
         attempts = job.get("attempts")
-        gpus = 0
-        for attempt in attempts if isinstance(attempts, list) else []:
-            detail = attempt.get("detail") if isinstance(attempt, dict) else None
-            for host in detail if isinstance(detail, list) else []:
-                listed = host.get("gpus") if isinstance(host, dict) else None
-                gpus += len(listed) if isinstance(listed, list) else 0
-            break
+        if not isinstance(attempts, list):
+            raise ProfileError(str(path), "expected a list of attempts", key=f"{key}.attempts")
         row = _Row(path, 0, {"submitted_time": job.get("submitted_time")})
         yield _Entry(
-            0, str(job.get("jobid", place)), gpus, row.time("submitted_time"), None, None, None, "",
+            0, str(job.get("jobid", place)), _gpus_of(attempts), row.time("submitted_time"), None, None, None, "",
             _DEFAULT_BATCH,
         )  # fmt: skip
+
+
+def _gpus_of(attempts: list[Any]) -> int:
+    """GPUs of a Philly job's first attempt; 0 where it never ran."""
+    detail = attempts[0].get("detail") if attempts and isinstance(attempts[0], dict) else None
+    listed = [
+        host.get("gpus")
+        for host in (detail if isinstance(detail, list) else [])
+        if isinstance(host, dict)
+    ]
+    return sum(len(gpus) for gpus in listed if isinstance(gpus, list))

@@ -104,6 +104,8 @@ class _Log:
         self.calls: list[tuple[str, float]] = []
         self._path = path
         self._seen: set[str] = set()
+        self._counted: dict[str, int] = {}  # communicator -> its last collective
+        self._sizes: dict[str, int] = {}  # communicator -> its ranks
 
     def read(self) -> None:
         """All lines. Raises `ProfileError` with the line."""
@@ -159,8 +161,17 @@ class _Log:
         name = performance.get("coll") or header.get("coll")
         size = performance.get("coll_msg_size_bytes") or performance.get("msg_size_bytes")
         ranks = header.get("n_ranks") or header.get("nranks")
+        communicator = str(header.get("id"))
         if isinstance(ranks, int) and 0 < ranks < 1 << 20:
             self.ranks = max(self.ranks, ranks)
+            if self._sizes.setdefault(communicator, ranks) != ranks:
+                raise ProfileError(
+                    str(self._path),
+                    f"mixed ranks: {ranks}, but {self._sizes[communicator]} in an earlier line of "
+                    f"communicator {communicator[:20]}",
+                    number,
+                    "n_ranks",
+                )
         plain = _KINDS.get(str(name).lower().replace("_", ""))
         if plain is None:
             raise ProfileError(
@@ -173,17 +184,21 @@ class _Log:
         sequence = performance.get("coll_sn")
         if sequence is not None and header.get("rank") not in (None, 0):
             return  # rank 0's line tells it
-        key = f"{header.get('id')} {sequence}"
-        if sequence is not None:
-            if key in self._seen:
-                raise ProfileError(
-                    str(self._path),
-                    f"collective {sequence} of one rank is there twice",
-                    number,
-                    "coll_sn",
-                )
-            self._seen.add(key)
+        if isinstance(sequence, int):
+            self._count(number, communicator, sequence)
         self.calls.append((plain, float(size)))
+
+    def _count(self, number: int, communicator: str, sequence: int) -> None:
+        """A communicator's collectives are numbered: one twice or left out is an error."""
+        last = self._counted.get(communicator, sequence - 1)
+        if sequence <= last:
+            reason = f"collective {sequence} of one rank is there twice or behind {last}"
+        elif sequence > last + 1:
+            reason = f"a gap: collective {sequence} follows {last}; were lines lost?"
+        else:
+            self._counted[communicator] = sequence
+            return
+        raise ProfileError(str(self._path), reason, number, "coll_sn")
 
 
 def _inner(entry: Any, key: str) -> dict[str, Any] | None:
