@@ -13,6 +13,10 @@ from host_agent.connection import Connection
 _CHUNK = memoryview(bytes(262_144))
 _DRAIN_POLL = (0.002, 0.02)  # seconds between looks at the last bytes: first, and at most
 
+UNSENT_LEAVES = 0.006
+"""Seconds in which what stands unsent in the kernel leaves the host. A flow that is to be held from a
+moment on hands over nothing in the last of them before it."""
+
 LEAD = 0.015
 """Seconds ahead of which it is told that a flow will be ready, or a paced one at its end: longer than
 it takes to tell who waits for that, and for a decision to arrive (measured: 3 to 12 ms in all), so
@@ -62,23 +66,32 @@ class OutgoingFlow:
         self._allowed_bits = 0.0
         self._timed_out = False
         self._later: list[asyncio.TimerHandle] = []
+        self._ending = False
         self._before = connection.info()
 
     def set(self, class_: int, pace: float, not_before: float = 0.0) -> None:
         """Class and pace (bit/s on the wire; 0 holds, inf is unpaced), from a moment on or at once.
 
-        A later call takes the place of those that wait for the same moment or a later one.
+        A later call takes the place of those that wait for the same moment or a later one. Once its
+        end is told, a flow keeps what it has: nobody reckons with it any more.
         """
+        if self._ending:
+            return
+        if pace <= 0:
+            not_before -= UNSENT_LEAVES
         now, loop = self._now(), asyncio.get_running_loop()
         moment = loop.time() + max(0.0, not_before - now)
-        for later in self._later:
-            if later.when() >= moment:
-                later.cancel()
+        self._drop_later(moment)
         self._heard.set()
         if not_before > now:
             self._later.append(loop.call_at(moment, self._apply, class_, pace))
         else:
             self._apply(class_, pace)
+
+    def _drop_later(self, moment: float) -> None:
+        for later in self._later:
+            if later.when() >= moment:
+                later.cancel()
 
     def _apply(self, class_: int, pace: float) -> None:
         now = self._now()
@@ -136,7 +149,7 @@ class OutgoingFlow:
 
     async def _send(self, ending: Callable[[float], None]) -> None:
         """Hands all of it to the kernel while the flow is not held."""
-        data, left, told = memoryview(self._header), self._size, False
+        data, left = memoryview(self._header), self._size
         while left > 0:
             await self._open.wait()
             taken = self.connection.try_send(data)
@@ -145,9 +158,10 @@ class OutgoingFlow:
                 continue
             left -= taken
             data = data[taken:] or _CHUNK[: min(left, len(_CHUNK))]
-            if not told and (soon := self.connection.seconds_to_send(left)) <= LEAD:
+            if not self._ending and (soon := self.connection.seconds_to_send(left)) <= LEAD:
+                self._ending = True
+                self._drop_later(0.0)
                 ending(self._now() + soon)
-                told = True
 
     async def _drained(self) -> kernel.TcpInfo:
         pause, most = _DRAIN_POLL

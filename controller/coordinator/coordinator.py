@@ -152,6 +152,8 @@ class Coordinator:
         flow = self.tracker.finish(flow_name(message.id))
         if flow is None or flow.slot == LOCAL:
             return
+        if flow.key is not None:
+            self.loop.ends(flow.key)
         if self.scenario is not None and self.scenario.flow_ending(message):
             # What follows it will be announced in a moment, and may outrank who waits now.
             asyncio.get_running_loop().call_later(ANNOUNCED, self.loop.wake)

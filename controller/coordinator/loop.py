@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from controller.coordinator.changes import Changes, Wanted, order_changes
 from controller.coordinator.enforcer import FlowEnforcer
 from controller.coordinator.tracker import LiveFlow, Tracker
@@ -17,6 +15,9 @@ from controller.model.network import DATA_CLASSES
 from controller.model.rule import FlowKey, FlowRule, RuleError
 from controller.scheduling.classes import cut_classes
 from controller.scheduling.policy import Policy
+
+FIRST = DATA_CLASSES - 1
+"The class that is served before all other data."
 
 METER_SETTLES = 0.25
 """Seconds a flow's pace has to stay below its meter before the meter follows it down. Paces change
@@ -73,6 +74,7 @@ class DecisionLoop:
         self._event = asyncio.Event()
         self._in_force: dict[FlowKey, FlowRule] = {}
         self._gone: set[FlowKey] = set()
+        self._ending: set[FlowKey] = set()
         self._moment = 0.0
         self._too_high: dict[FlowKey, tuple[float, FlowRule]] = {}  # meters: when to lower to what
 
@@ -83,6 +85,10 @@ class DecisionLoop:
     def holds_from(self, at: float) -> None:
         """A flow is about to end or to begin `at`: decisions until then are for that moment."""
         self._moment = max(self._moment, at)
+
+    def ends(self, key: FlowKey) -> None:
+        """A flow's last bytes are on their way: they go first, or what follows would starve them."""
+        self._ending.add(key)
 
     def forget(self, key: FlowKey) -> None:
         """A connection will carry nothing more: its rule goes with the next decision."""
@@ -112,8 +118,8 @@ class DecisionLoop:
             self._too_high.clear()
             return float("inf")
         decision = self._policy.decide(state)
+        decision = replace(decision, pace=without_trickles(state, decision.pace))
         classes = cut_classes(state, decision, DATA_CLASSES)
-        paces = without_trickles(state, np.asarray(decision.pace))
         self.statistics.decisions += 1
         self.statistics.decide_s += time.monotonic() - now
         wanted = [
@@ -124,9 +130,13 @@ class DecisionLoop:
                 self._tracker.path(flow),
                 self._tracker.line_rate(flow),
             )
-            for flow, class_, pace in zip(flows, classes.tolist(), paces.tolist(), strict=True)
+            for flow, class_, pace in zip(
+                flows, classes.tolist(), decision.pace.tolist(), strict=True
+            )
         ]
-        await self._carry_out(order_changes(wanted, self._in_force))
+        changes = order_changes(wanted, self._in_force)
+        changes.rules_before += self._last_bytes_first(flows)
+        await self._carry_out(changes)
         return decision.valid_until + self._tracker.epoch
 
     async def clear(self) -> None:
@@ -144,6 +154,12 @@ class DecisionLoop:
             rule.key: (self._too_high.get(rule.key, (due, rule))[0], rule)
             for rule in changes.lower_meters
         }
+
+    def _last_bytes_first(self, flows: Sequence[LiveFlow]) -> list[FlowRule]:
+        keys = self._ending - {flow.key for flow in flows}  # unless another flow took it over
+        self._ending.clear()
+        rules = [self._in_force[key] for key in keys if key in self._in_force]
+        return [replace(rule, class_=FIRST) for rule in rules if rule.class_ != FIRST]
 
     async def _lower_meters(self) -> None:
         """Lowers the meters whose flows have been slower for long enough."""

@@ -16,23 +16,29 @@ PLACES = 256
 
 def cut_classes(state: NetworkState, decision: Decision, classes: int = CLASSES) -> Ints:
     """(flows,) a class for every flow, `classes - 1` (served first) .. 0. Never against the order:
-    of two flows on a common link, the one of smaller rank has the same class or a higher one.
+    of two flows that send on a common link, the one of smaller rank has the same class or a higher
+    one.
 
     Source: algorithms.md, section 5. Cost of a cut: bytes of the flows that share class and link
     with a flow of another rank; flows that are held (`pace` 0) send nothing and cost nothing.
     Two orders are cut into at most `classes` runs of least cost by dynamic programming, and the
-    cheaper taken: the ranks as they are, and their depths (a rank's depth is one more than the
-    deepest of the smaller ranks it shares a link with, so that EchelonFlows that share no link may
-    share a class). Ties: the depths. O(n log n + path entries + classes * 256^2) for n flows.
+    cheaper taken: the ranks as they are, and the depths. A flow's depth is one more than the
+    deepest of the smaller ranks that send on a link it uses, so that whoever has its links for
+    itself is in the first class: when it is held for another, what it has under way does not starve
+    behind that. Flows of one rank that are unpaced share by their class, and so their depth. Ties:
+    the depths. O(n log n + path entries + classes * 256^2) for n flows.
     """
     if not state.flows:
         return np.empty(0, np.int64)
     order = np.argsort(decision.rank, kind="stable")
-    depth = depths(order, decision.rank, state.path_start, state.path_links, len(state.capacity))
+    pace = decision.pace
+    depth = depths(
+        order, decision.rank, pace, state.path_start, state.path_links, len(state.capacity)
+    )
     if depth.max() < classes:
         top: Ints = classes - 1 - depth
         return top
-    weight = np.where(decision.pace > 0.0, state.remaining, 0.0)
+    weight = np.where(pace > 0.0, state.remaining, 0.0)
     run, cost = _cut(state, depth, weight, classes)
     if cost > 0.0:
         place = np.empty(state.flows, np.int64)
@@ -92,24 +98,32 @@ def _equal_shares(place: Ints, weight: Floats, places: int) -> Ints:
 
 
 @compiled
-def depths(order: Ints, rank: Ints, path_start: Ints, path_links: Ints, links: int) -> Ints:
-    """(flows,) depth of each flow's rank; `order` lists the rows by rank."""
+def depths(
+    order: Ints, rank: Ints, pace: Floats, path_start: Ints, path_links: Ints, links: int
+) -> Ints:
+    """(flows,) depth of each flow; `order` lists the rows by rank."""
     deepest = np.full(links, -1, np.int64)
     out = np.empty(len(order), np.int64)
     first = 0
     while first < len(order):
         last = first
-        depth = 0
+        shared = 0
         while last < len(order) and rank[order[last]] == rank[order[first]]:
             row = order[last]
+            depth = 0
             for e in range(path_start[row], path_start[row + 1]):
                 depth = max(depth, deepest[path_links[e]] + 1)
+            out[row] = depth
+            if np.isinf(pace[row]):
+                shared = max(shared, depth)
             last += 1
         for i in range(first, last):
             row = order[i]
-            out[row] = depth
-            for e in range(path_start[row], path_start[row + 1]):
-                deepest[path_links[e]] = depth
+            if np.isinf(pace[row]):
+                out[row] = shared
+            if pace[row] > 0.0:
+                for e in range(path_start[row], path_start[row + 1]):
+                    deepest[path_links[e]] = max(deepest[path_links[e]], out[row])
         first = last
     return out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -32,6 +32,7 @@ class Looped:
     tracker: Tracker
     enforcer: RecordingEnforcer
     told: list[tuple[str, int, float]] = field(default_factory=list)
+    moments: list[float] = field(default_factory=list)
 
     async def announce(self, flow: str, port: int) -> None:
         now = asyncio.get_running_loop().time()
@@ -59,14 +60,16 @@ async def looped(name: str) -> AsyncIterator[Looped]:
     tracker.add_job(compile_job(placed, fabric))
     enforcer = RecordingEnforcer()
     told: list[tuple[str, int, float]] = []
+    moments: list[float] = []
 
     def tell(owner: int, wanted: Sequence[Wanted], not_before: float) -> None:
         told.extend((want.flow.name[2], want.class_, want.pace) for want in wanted)
+        moments.extend(not_before for _ in wanted)
 
     loop = DecisionLoop(tracker, policy(name), enforcer, tell, 0.001, lambda note: None)
     running = asyncio.ensure_future(loop.run())
     try:
-        yield Looped(loop, tracker, enforcer, told)
+        yield Looped(loop, tracker, enforcer, told, moments)
     finally:
         running.cancel()
 
@@ -96,10 +99,10 @@ async def test_a_meter_follows_its_pace_down_only_when_it_has_stood(
     monkeypatch.setattr(loop_module, "METER_SETTLES", 0.2)
     async with looped("echelon") as system:
         await system.announce("a0", 1000)
-        assert system.meters() == [RATE]
+        assert system.meters() == [None]  # at the full rate of its path: the ports see to that
         await system.announce("a1", 1001)  # a0 is slower now
         assert system.told[-1][2] < RATE
-        assert system.meters()[0] == RATE
+        assert system.meters()[0] is None
         await system.finish("a1")  # and as fast as before: its meter was never touched
         assert sum(isinstance(r, FlowRule) and r.key.src_port == 1000
                    for call in system.enforcer.calls for r in call) == 1  # fmt: skip
@@ -107,6 +110,29 @@ async def test_a_meter_follows_its_pace_down_only_when_it_has_stood(
         await asyncio.sleep(0.3)
         slower = system.meters()[0]
         assert slower is not None and slower < RATE
+
+
+async def test_what_a_coming_event_changes_holds_from_its_moment_on() -> None:
+    async with looped("fifo") as system:
+        await system.announce("a0", 1000)
+        at = asyncio.get_running_loop().time() + 0.5
+        system.loop.holds_from(at)
+        await system.announce("a1", 1001)
+        await system.finish("a0")
+        assert system.moments[0] == 0.0
+        assert system.moments[1:] == [at, at]
+
+
+async def test_the_last_bytes_of_a_flow_go_in_the_first_class() -> None:
+    async with looped("fair") as system:
+        await system.announce("a0", 1000)
+        await system.announce("a1", 1001)
+        low, other = system.enforcer.installed
+        for key in (low, other):
+            system.loop._in_force[key] = replace(system.loop._in_force[key], class_=3)
+        system.loop.ends(low)
+        await system.finish("a0")
+        assert system.enforcer.installed[low].class_ == TOP
 
 
 async def test_a_closed_connection_takes_its_rule_with_it() -> None:

@@ -158,3 +158,33 @@ async def test_the_end_of_a_paced_flow_is_told_shortly_before_its_last_byte_leav
         ((when, at),) = told
         assert when - 0.01 <= at <= sent.finished + 0.01
         assert sent.finished - when < 0.5
+
+
+async def test_a_flow_whose_end_is_told_is_not_held_any_more() -> None:
+    async with ends() as both:
+        flow = both.flow(size=1_000_000)
+        flow.set(7, 40 * MBIT)
+
+        def ending(at: float) -> None:
+            flow.set(7, 0.0)
+
+        await asyncio.wait_for(flow.run(5.0, ending), 5.0)
+        await both.until_arrived(1)
+
+
+async def test_an_earlier_setting_stands_until_a_later_moment_comes() -> None:
+    async with ends() as both:
+        flow = both.flow(size=4_000_000)
+        running = start(flow)
+        now = time.monotonic()
+        flow.set(7, 40 * MBIT, now + 0.1)
+        flow.set(7, 0.0, now + 0.4)
+        await asyncio.sleep(0.3)
+        assert flow.acked > 0
+        await asyncio.sleep(0.3)
+        stopped = flow.acked
+        assert stopped < 4_000_000
+        await asyncio.sleep(0.1)
+        assert flow.acked == stopped
+        flow.set(7, math.inf)
+        await running

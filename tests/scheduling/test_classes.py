@@ -28,10 +28,11 @@ def problem(seed: int, flows: int, links: int, ranks: int) -> tuple[NetworkState
 
 def against_the_order(state: NetworkState, decision: Decision, classes: np.ndarray) -> bool:
     links = [set(p) for p in np.split(state.path_links, state.path_start[1:-1])]
+    sends = np.flatnonzero(decision.pace > 0).tolist()
     return any(
         decision.rank[a] < decision.rank[b] and links[a] & links[b] and classes[a] < classes[b]
-        for a in range(state.flows)
-        for b in range(state.flows)
+        for a in sends
+        for b in sends
     )
 
 
@@ -78,6 +79,24 @@ def test_echelonflows_that_share_no_link_share_a_class() -> None:
     state = state_of(transfers, list(range(20)), np.full(20, 8.0), 0.0, [1.0] * 20)
     decision = Decision(np.arange(20), np.ones(20), np.full(20, np.inf))
     assert cut_classes(state, decision).tolist() == [7] * 20
+
+
+def test_whoever_has_its_links_for_itself_is_in_the_first_class() -> None:
+    transfers = [Transfer(0, 8.0, 0.0), Transfer(1, 8.0, 0.0, path=(0, 1))]
+    state = state_of(transfers, [0, 1], np.full(2, 8.0), 0.0, [1.0, 1.0])
+    held = Decision(np.arange(2), np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    assert cut_classes(state, held)[1] == 7  # the first waits for something else
+    shared = Decision(np.arange(2), np.array([0.5, 0.5]), np.array([0.5, 0.5]))
+    assert cut_classes(state, shared).tolist() == [7, 6]
+
+
+def test_a_paced_flow_is_not_drawn_down_by_its_group_an_unpaced_one_is() -> None:
+    transfers = [Transfer(0, 8.0, 0.0), Transfer(1, 8.0, 0.0), Transfer(1, 8.0, 0.0, path=(1,))]
+    state = state_of(transfers, [0, 1, 2], np.full(3, 8.0), 0.0, [1.0, 1.0])
+    rank, rate = np.array([0, 1, 1]), np.array([0.5, 0.5, 1.0])
+    assert cut_classes(state, Decision(rank, rate, rate)).tolist() == [7, 6, 7]
+    unpaced = Decision(rank, rate, np.full(3, np.inf))
+    assert cut_classes(state, unpaced).tolist() == [7, 6, 6]
 
 
 def test_one_link_and_no_more_ranks_than_classes_keeps_the_ranks() -> None:
