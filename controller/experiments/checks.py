@@ -98,9 +98,11 @@ def _why_not(found: Preflight) -> str:
     rate = format_rate(measured.link_rate_bps)
     if found.load > 1:
         slower = format_rate(measured.link_rate_bps / found.load)
+        other = "--target embedded, which carries more, " if measured.target == "bmv2" else ""
         return (
             f"too many packets: the run asks for {found.offered_per_s:,.0f} frames/s at its busiest, this machine "
-            f"forwards {measured.forwardings_per_s:,.0f} now: use --link-rate {slower} or less, or stop other programs"
+            f"forwards {measured.forwardings_per_s:,.0f} now: use --link-rate {slower} or less, {other}or stop other "
+            "programs"
         )
     if measured.wake_up_s > LATEST_WAKE_UP_S:
         return (

@@ -18,4 +18,5 @@ class ProfileError(BadInput):
         self.reason = " ".join(message.split())
         "What was found and what was expected."
         where = f"{file}:{line}" if line else file
-        super().__init__(": ".join(part for part in (where, key, self.reason) if part))
+        place = " ".join(key.split())[:200]  # a document's keys may be anything
+        super().__init__(": ".join(part for part in (where, place, self.reason) if part))

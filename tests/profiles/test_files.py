@@ -119,6 +119,7 @@ def changed(old: str, new: str) -> str:
         ("- " * 50000, 1, None, "nested deeper"),
         ('{"schema": ' + "[" * 100000, 1, None, ""),
         ("a: &a [*a]", 1, None, "unknown alias"),
+        ('schema: echelon/job/v1\n"two\\nlines": 1', 2, None, "unknown key"),
         ("? [x]\n: y", 1, "", "expected a word as key"),
     ],
 )  # fmt: skip
