@@ -69,6 +69,13 @@ def compile_job(
     arrived; one that computes nothing also waits for the flows it sends.
     """
     require_valid(placed.job)
+    return compile_valid(placed, fabric, size_scale, time_scale)
+
+
+def compile_valid(
+    placed: PlacedJob, fabric: Fabric, size_scale: float = 1.0, time_scale: float = 1.0
+) -> JobPlan:
+    """`compile_job` for a job that has been checked already."""
     job = expand(placed.job)
     row = {worker: i for i, worker in enumerate(job.workers)}
     host = [_host_of(placed, worker, fabric) for worker in job.workers]

@@ -13,18 +13,33 @@ from __future__ import annotations
 from math import frexp, ldexp
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controller.scheduling.kernels import NOTHING, compiled, last_first
 from controller.scheduling.policy import Floats, Ints
+from controller.simulator.bits import (
+    NO_BITS,
+    ONE,
+    Bits,
+    exclude,
+    include,
+    lowest,
+    not_empty,
+    within,
+)
 
 SEBF_MADD, BSSI_IN_ORDER = 0, 1
 "Rules that `play` knows."
 
-Bits = NDArray[np.uint64]
-"A set of links, 64 to a word."
-
-ONE, NO_BITS = np.uint64(1), np.uint64(0)
+FILL = np.dtype(
+    [
+        ("flow", int),  # that gets more than MADD gives it
+        ("coflow", int),
+        ("run", int),
+        ("at_src", int),  # entry of its sending port
+        ("rate", float),  # what it gets more, in bit/s
+        ("lasts", float),  # seconds in which it would finish
+    ]
+)
 
 
 @compiled
@@ -46,7 +61,7 @@ def play(
     than `instant` (relative, at least to a second) are one.
     """
     groups, flows, links = len(release), len(size), len(capacity)
-    begin, entry_link, of_src, of_dst = _entries(first, src, dst, links)
+    begin, entry_link, of_src, of_dst, owner = _entries(first, src, dst, links)
     load = np.zeros(len(entry_link))  # bits of an entry's flows, over `left` of its coflow
     users = np.zeros(len(entry_link), np.int64)
     for f in range(flows):
@@ -55,18 +70,17 @@ def play(
             users[e] += 1
     live_entry, entry_place = np.arange(len(entry_link)), np.arange(len(entry_link))
     entries = begin[1:] - begin[:-1]  # how many entries of each coflow are live
-    run, run_first = _runs(first, dst)
+    sources, source, rank = _sources(first, of_src)
+    run, run_first, base = _runs(first, dst, rank)
     words = links // 64 + 1
-    run_mask = np.zeros((len(run_first) - 1, words), np.uint64)
+    live = np.zeros((len(run_first) - 1, words), np.uint64)  # ranks of a run's flows that are left
     mask = np.zeros((groups, words), np.uint64)
     is_src = np.zeros(words, np.uint64)
-    for g in range(groups):
-        for f in range(first[g], first[g + 1]):
-            _set(run_mask[run[f]], src[f])
-            _set(mask[g], src[f])
-            _set(mask[g], dst[f])
-            _set(is_src, src[f])
-    after, before, head = _chains(run_first)  # the flows of a run that are left
+    for f in range(flows):
+        include(live[run[f]], rank[f])
+        include(mask[owner[f]], src[f])
+        include(mask[owner[f]], dst[f])
+        include(is_src, src[f])
     run_after = np.arange(1, len(run_first))  # the runs of a coflow that are left
     run_before = run_after - 2
     first_run = np.empty(groups + 1, np.int64)
@@ -82,10 +96,15 @@ def play(
     served_since = np.full(groups, np.inf)
     tightest = np.full(groups, -1.0)  # max load / capacity, over `left`; -1: to be found
     gamma, key = np.full(groups, np.inf), np.zeros(groups)
+    ebb = np.zeros(groups)  # 1 / gamma: the share of its bytes that MADD sends in a second
     residual, floor = np.empty(links), NOTHING * capacity
     usable = np.where(capacity > 0, capacity, 1.0)
-    open_ = np.zeros(words, np.uint64)
-    extra, filled = np.zeros(flows), np.empty(flows, np.int64)
+    up, open_ = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    free = np.zeros(words, np.uint64)
+    for link in range(links):
+        if capacity[link] > 0.0:
+            include(up, link)
+    fills = np.zeros(links + 1, FILL)  # each uses up a port
     order = np.empty(groups, np.int64)
     active, coming, now = 0, 0, 0.0
     while active or coming < groups:
@@ -95,7 +114,7 @@ def play(
             order[active] = coming
             active += 1
             coming += 1
-        if rule == SEBF_MADD:
+        if active > 1 and rule == SEBF_MADD:
             for i in range(active):
                 g = order[i]
                 if tightest[g] < 0.0:
@@ -107,27 +126,25 @@ def play(
                             tightest[g] = np.inf
                 key[g] = _rounded(left[g] * tightest[g] / weight[g])
             _sort(order, active, key)
-        else:
+        elif active > 1:
             _bssi(
                 order, active, begin, entries, live_entry, entry_link, load, usable, weight, links
             )
         residual[:] = capacity
-        open_[:] = 0
-        for link in range(links):
-            if capacity[link] > 0.0:
-                _set(open_, link)
+        open_[:] = up
         step = np.inf
         if rule == SEBF_MADD:
             for i in range(active):
                 g = order[i]
-                gamma[g] = np.inf
-                if not _within(mask[g], open_):
+                gamma[g], ebb[g] = np.inf, 0.0
+                if not within(mask[g], open_):
                     continue
                 slowest = 0.0
                 for k in range(begin[g], begin[g] + entries[g]):
                     e = live_entry[k]
                     slowest = max(slowest, load[e] / residual[entry_link[e]])
                 gamma[g] = left[g] * slowest
+                ebb[g] = 1.0 / gamma[g]
                 step = min(step, gamma[g])
                 served_since[g] = min(served_since[g], now)
                 for k in range(begin[g], begin[g] + entries[g]):
@@ -138,25 +155,31 @@ def play(
             g = order[i]
             if not _usable(mask[g], open_, is_src):
                 continue
+            free[:] = 0
+            for k in range(sources[g + 1] - sources[g]):
+                if residual[entry_link[source[sources[g] + k]]] > 0.0:
+                    include(free, k)
             r = head_run[g]
             while r < first_run[g + 1]:
                 d = dst[run_first[r]]
-                if residual[d] > 0.0 and _meet(run_mask[r], open_):
-                    f = head[r]
-                    while f >= 0 and residual[d] > 0.0:
-                        s = src[f]
-                        if residual[s] > 0.0:
-                            got = min(residual[s], residual[d])
-                            _draw(s, got, residual, floor, open_)
-                            _draw(d, got, residual, floor, open_)
-                            extra[f] = got
-                            filled[count] = f
-                            count += 1
-                            u = left[g] * bits[f]
-                            step = min(step, u / (got + u / gamma[g]))
-                            if start[f] == np.inf:
-                                start[f] = now
-                        f = after[f]
+                for w in range((sources[g + 1] - sources[g] + 63) >> 6):
+                    found = live[r, w] & free[w]
+                    while found != NO_BITS and residual[d] > 0.0:
+                        k = (w << 6) + lowest(found)
+                        found &= found - ONE
+                        fill = fills[count]
+                        count += 1
+                        fill.coflow, fill.run, fill.at_src = g, r, source[sources[g] + k]
+                        fill.flow = base[r] + k if base[r] >= 0 else _find(k, r, run_first, rank)
+                        s = entry_link[fill.at_src]
+                        fill.rate = min(residual[s], residual[d])
+                        _draw(s, fill.rate, residual, floor, open_)
+                        _draw(d, fill.rate, residual, floor, open_)
+                        if residual[s] == 0.0:
+                            exclude(free, k)
+                        u = left[g] * bits[fill.flow]
+                        fill.lasts = u / (fill.rate + u * ebb[g])
+                        step = min(step, fill.lasts)
                 r = run_after[r]
         then = now + step
         if coming < groups:
@@ -165,36 +188,33 @@ def play(
             return start, finish, False
         limit = then + instant * max(1.0, then)
         # Backfilled flows first: their shares refer to `left` as it was.
-        for k in range(count):
-            f = filled[k]
-            g = _owner(first, f)
-            u = left[g] * bits[f]
-            if now + u / (extra[f] + u / gamma[g]) <= limit:
+        for fill in fills[:count]:
+            f, g, at_dst = fill.flow, fill.coflow, of_dst[run_first[fill.run]]
+            start[f] = min(start[f], now)
+            if now + fill.lasts <= limit:
                 finish[f] = then
             elif now + gamma[g] > limit:
-                sent = extra[f] * (then - now) / (left[g] * (1.0 - (then - now) / gamma[g]))
+                sent = fill.rate * (then - now) / (left[g] * (1.0 - (then - now) * ebb[g]))
                 bits[f] = max(bits[f] - sent, 0.0)
-                for e in (of_src[f], of_dst[f]):
-                    load[e] = max(load[e] - sent, 0.0)
+                load[fill.at_src] = max(load[fill.at_src] - sent, 0.0)
+                load[at_dst] = max(load[at_dst] - sent, 0.0)
             tightest[g] = -1.0
-            extra[f] = 0.0
         still = 0
-        for k in range(count):
-            f = filled[k]
-            if finish[f] < np.inf:
-                g = _owner(first, f)
+        for fill in fills[:count]:
+            if now + fill.lasts <= limit:
+                f, g = fill.flow, fill.coflow
                 flows_left[g] -= 1
                 start[f] = min(start[f], served_since[g])
-                _take_out(f, run[f], after, before, head)
-                if head[run[f]] < 0:
-                    _take_out_run(run[f], g, run_after, run_before, head_run)
+                exclude(live[fill.run], rank[f])
+                if not not_empty(live[fill.run]):
+                    _take_out_run(fill.run, g, run_after, run_before, head_run)
                 for e in (of_src[f], of_dst[f]):
                     load[e] -= bits[f]
                     users[e] -= 1
                     if not users[e]:
                         entries[g] -= 1
                         _swap(entry_place[e], begin[g] + entries[g], live_entry, entry_place)
-                        _clear(mask[g], entry_link[e])
+                        exclude(mask[g], entry_link[e])
                     elif load[e] < 0.0:
                         load[e] = 0.0
         for i in range(active):
@@ -203,7 +223,7 @@ def play(
                 if now + gamma[g] <= limit:
                     flows_left[g] = 0
                 else:
-                    left[g] *= 1.0 - (then - now) / gamma[g]
+                    left[g] *= 1.0 - (then - now) * ebb[g]
             if flows_left[g]:
                 order[still] = g
                 still += 1
@@ -216,14 +236,16 @@ def play(
 
 
 @compiled
-def _entries(first: Ints, src: Ints, dst: Ints, links: int) -> tuple[Ints, Ints, Ints, Ints]:
+def _entries(first: Ints, src: Ints, dst: Ints, links: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """One entry for each link a coflow uses.
 
-    Returns where each coflow's entries begin, the links, and each flow's entries at both ends.
+    Returns where each coflow's entries begin, the links, each flow's entries at both ends, and its
+    coflow.
     """
     begin = np.zeros(len(first), np.int64)
     link_of = np.empty(2 * len(src), np.int64)
     of_src, of_dst = np.empty(len(src), np.int64), np.empty(len(src), np.int64)
+    owner = np.empty(len(src), np.int64)
     place = np.full(links, -1, np.int64)
     count = 0
     for g in range(len(first) - 1):
@@ -233,47 +255,67 @@ def _entries(first: Ints, src: Ints, dst: Ints, links: int) -> tuple[Ints, Ints,
                     place[link] = count
                     link_of[count] = link
                     count += 1
-            of_src[f], of_dst[f] = place[src[f]], place[dst[f]]
+            of_src[f], of_dst[f], owner[f] = place[src[f]], place[dst[f]], g
         begin[g + 1] = count
-    return begin, link_of[:count].copy(), of_src, of_dst
+    return begin, link_of[:count].copy(), of_src, of_dst, owner
 
 
 @compiled
-def _runs(first: Ints, dst: Ints) -> tuple[Ints, Ints]:
-    """Runs of consecutive flows of one coflow into one port: each flow's run, each run's first."""
-    run = np.empty(len(dst), np.int64)
-    run_first = np.empty(len(dst) + 1, np.int64)
+def _sources(first: Ints, of_src: Ints) -> tuple[Ints, Ints, Ints]:
+    """The sending ports of every coflow as they first appear, and each flow's rank among them.
+
+    Coflow g has the ports of the entries source[begin[g]:begin[g + 1]].
+    """
+    begin = np.zeros(len(first), np.int64)
+    source, rank = np.empty(len(of_src), np.int64), np.empty(len(of_src), np.int64)
+    place = np.full(2 * len(of_src), -1, np.int64)
     count = 0
     for g in range(len(first) - 1):
         for f in range(first[g], first[g + 1]):
-            if f == first[g] or dst[f] != dst[f - 1]:
-                run_first[count] = f
+            if place[of_src[f]] < 0:
+                place[of_src[f]] = count
+                source[count] = of_src[f]
                 count += 1
+            rank[f] = place[of_src[f]] - begin[g]
+        begin[g + 1] = count
+    return begin, source[:count].copy(), rank
+
+
+@compiled
+def _runs(first: Ints, dst: Ints, rank: Ints) -> tuple[Ints, Ints, Ints]:
+    """Runs of consecutive flows of one coflow into one port, by ascending rank of their sender.
+
+    Returns each flow's run, each run's first flow, and by how much a run's flows exceed their
+    ranks; -1 where a rank is left out.
+    """
+    run = np.empty(len(dst), np.int64)
+    run_first = np.empty(len(dst) + 1, np.int64)
+    base = np.empty(len(dst), np.int64)
+    count = 0
+    for g in range(len(first) - 1):
+        for f in range(first[g], first[g + 1]):
+            if f == first[g] or dst[f] != dst[f - 1] or rank[f] <= rank[f - 1]:
+                run_first[count] = f
+                base[count] = f - rank[f]
+                count += 1
+            elif rank[f] != rank[f - 1] + 1:
+                base[count - 1] = -1
             run[f] = count - 1
     run_first[count] = len(dst)
-    return run, run_first[: count + 1].copy()
+    return run, run_first[: count + 1].copy(), base[:count].copy()
 
 
 @compiled
-def _chains(run_first: Ints) -> tuple[Ints, Ints, Ints]:
-    """The flows of every run as a chain: the next and the one before (-1: none), and the first."""
-    flows = run_first[-1]
-    after, before = np.arange(1, flows + 1), np.arange(-1, flows - 1)
-    for r in range(len(run_first) - 1):
-        before[run_first[r]] = -1
-        after[run_first[r + 1] - 1] = -1
-    return after, before, run_first[:-1].copy()
-
-
-@compiled
-def _take_out(f: int, run: int, after: Ints, before: Ints, head: Ints) -> None:
-    """A flow leaves its run."""
-    if before[f] >= 0:
-        after[before[f]] = after[f]
-    else:
-        head[run] = after[f]
-    if after[f] >= 0:
-        before[after[f]] = before[f]
+def _find(k: int, run: int, run_first: Ints, rank: Ints) -> int:
+    """The flow of rank k in a run."""
+    low, high = run_first[run], run_first[run + 1]
+    while rank[low] != k:
+        middle = (low + high) // 2
+        if rank[middle] > k:
+            high = middle
+        else:
+            low = middle
+    return int(low)
 
 
 @compiled
@@ -295,43 +337,11 @@ def _swap(a: int, b: int, items: Ints, place: Ints) -> None:
 
 
 @compiled
-def _owner(first: Ints, f: int) -> int:
-    """The coflow of a flow."""
-    return int(np.searchsorted(first, f, side="right")) - 1
-
-
-@compiled
 def _draw(link: int, rate: float, residual: Floats, floor: Floats, open_: Bits) -> None:
     residual[link] -= rate
     if residual[link] < floor[link]:
         residual[link] = 0.0
-        _clear(open_, link)
-
-
-@compiled
-def _set(bits: Bits, i: int) -> None:
-    bits[i >> 6] |= ONE << np.uint64(i & 63)
-
-
-@compiled
-def _clear(bits: Bits, i: int) -> None:
-    bits[i >> 6] &= ~(ONE << np.uint64(i & 63))
-
-
-@compiled
-def _within(part: Bits, whole: Bits) -> bool:
-    for w in range(len(part)):
-        if part[w] & ~whole[w] != NO_BITS:
-            return False
-    return True
-
-
-@compiled
-def _meet(a: Bits, b: Bits) -> bool:
-    for w in range(len(a)):
-        if a[w] & b[w] != NO_BITS:
-            return True
-    return False
+        exclude(open_, link)
 
 
 @compiled

@@ -13,7 +13,7 @@ from controller.model.errors import WorkFailed
 from controller.model.fabric import Fabric, Path
 from controller.model.job import Job, Workload
 from controller.scheduling import gather
-from controller.scheduling.plan import JobPlan, compile_job
+from controller.scheduling.plan import JobPlan, compile_valid
 from controller.scheduling.policy import Ints, JobState, NetworkState, Policy
 from controller.scheduling.routing import LeastLoaded, Routing
 from controller.scheduling.state import job_state
@@ -73,8 +73,8 @@ def plans_of(workload: Workload, fabric: Fabric, iterations: int | None = None) 
     for placed in workload.jobs:
         if iterations is not None:
             placed = replace(placed, job=replace(placed.job, iterations=iterations))
-        plan = compile_job(placed, fabric, size_scale=scale_of(placed.job, fabric))
-        for src, dst in sorted({*zip(plan.src, plan.dst, strict=True)}):
+        plan = compile_valid(placed, fabric, size_scale=scale_of(placed.job, fabric))
+        for src, dst in dict.fromkeys(zip(plan.src, plan.dst, strict=True)):
             fabric.paths(src, dst)  # raises where there is none
         plans.append(plan)
     return plans
