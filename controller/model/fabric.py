@@ -61,7 +61,9 @@ class Fabric:
         return replace(self, failed=self.failed | frozenset(failed))
 
     def degraded(self, index: int, rate: float) -> Fabric:
-        """The fabric with one link at another rate, in bit/s > 0."""
+        """The fabric with one link at another rate, in bit/s > 0. Raises `BadInput`."""
+        if not 0 < rate < float("inf"):
+            raise BadInput(f"{self.name}: link {index} would have rate {rate}: expected bit/s > 0")
         links = list(self.links)
         links[index] = replace(links[index], rate=rate)
         return replace(self, links=tuple(links))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model import EchelonFlow, Flow, Job, PlacedJob, Task, Workload
-from controller.model.errors import WorkFailed
+from controller.model.errors import BadInput, WorkFailed
 from controller.model.fabrics import big_switch, leaf_spine
 from controller.model.record import Played
 from controller.scheduling.policy import Decision, NetworkState
@@ -198,6 +198,32 @@ def test_a_flow_that_never_gets_a_rate_is_named() -> None:
     workload = Workload((coflow_job("C", [("h1", "h2", 3.0)]),))
     with pytest.raises(WorkFailed, match=r"C never finishes.*f0"):
         simulate(workload, big_switch(2, RATE), Lazy())
+
+
+NO_NUMBERS = [float("nan"), float("inf"), -1.0]
+
+
+@pytest.mark.parametrize("bad", [*NO_NUMBERS, 0.0])
+def test_sizes_weights_and_rates_that_are_no_numbers_above_0_are_refused(bad: float) -> None:
+    placed, fabric = coflow_job("C", [("h1", "h2", 3.0)]), big_switch(2, RATE)
+    with pytest.raises(BadInput, match=r"flows\[0\]\.bytes"):
+        simulate(Workload((coflow_job("C", [("h1", "h2", bad)]),)), fabric, policy("fair"))
+    with pytest.raises(BadInput, match="weight"):
+        simulate(Workload((replace(placed, weight=bad),)), fabric, policy("fair"))
+    with pytest.raises(BadInput, match="rate"):
+        big_switch(2, bad)
+    with pytest.raises(BadInput, match="rate"):
+        fabric.degraded(0, bad)
+
+
+@pytest.mark.parametrize("bad", NO_NUMBERS)
+def test_times_that_are_no_numbers_are_refused(bad: float) -> None:
+    placed, fabric = coflow_job("C", [("h1", "h2", 3.0)]), big_switch(2, RATE)
+    with pytest.raises(BadInput, match="arrival"):
+        simulate(Workload((replace(placed, arrival=bad),)), fabric, policy("fair"))
+    computing = replace(placed, job=replace(placed.job, tasks=(Task("t", "h1", bad),)))
+    with pytest.raises(BadInput, match=r"tasks\[0\]\.seconds"):
+        simulate(Workload((computing,)), fabric, policy("fair"))
 
 
 def test_enforced_is_ideal_where_hosts_keep_to_the_rates_of_the_policy() -> None:
