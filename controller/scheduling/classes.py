@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from controller.scheduling.kernels import compiled
+from controller.scheduling.compiling import compiled
 from controller.scheduling.policy import Decision, Floats, Ints, NetworkState
 
 CLASSES = 8

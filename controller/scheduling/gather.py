@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.scheduling.kernels import compiled
+from controller.scheduling.compiling import compiled
 from controller.scheduling.policy import Floats, Ints, JobState, NetworkState
 
 Columns = Any

@@ -6,28 +6,13 @@ Bytes become bits here (factor 8), so that times are seconds and rates bit/s. A 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
+from controller.scheduling.compiling import compiled
 from controller.scheduling.policy import Floats, Ints
 
 # A residual below this fraction of a link counts as nothing: no flow is started at 1e-12 bit/s.
 NOTHING = 1e-11
-
-
-def compiled(function: Any) -> Any:
-    """Compile with numba, cached on disk; the GIL is released so that a live loop stays awake."""
-    return njit(cache=True, nogil=True, error_model="numpy")(function)
-
-
-def bare(function: Any) -> Any:
-    """The same for a function that makes no array and returns none, nor do those it calls: numba
-    counts no references then, which for arrays in a tuple costs a hundred times what the work does.
-    """
-    options: Any = {"_nrt": False}  # not in numba's own type hints
-    return njit(cache=True, nogil=True, error_model="numpy", **options)(function)
 
 
 @compiled

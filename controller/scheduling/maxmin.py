@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from controller.scheduling.kernels import NOTHING, compiled
+from controller.scheduling.compiling import compiled
+from controller.scheduling.kernels import NOTHING
 from controller.scheduling.policy import Floats, Ints, NetworkState
 
 

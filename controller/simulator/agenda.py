@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.scheduling.kernels import bare
+from controller.scheduling.compiling import bare
 from controller.simulator.tables import Run
 
 INSTANT = 4e-13

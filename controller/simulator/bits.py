@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.scheduling.kernels import compiled
+from controller.scheduling.compiling import compiled
 
 Bits = NDArray[np.uint64]
 "(words,) bit b of word w: whether the set has 64 w + b."

@@ -14,7 +14,8 @@ from math import frexp, ldexp
 
 import numpy as np
 
-from controller.scheduling.kernels import NOTHING, compiled, last_first
+from controller.scheduling.compiling import compiled
+from controller.scheduling.kernels import NOTHING, last_first
 from controller.scheduling.policy import Floats, Ints
 from controller.simulator.bits import (
     NO_BITS,

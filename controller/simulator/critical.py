@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from controller.model.fabric import Fabric
-from controller.scheduling.kernels import compiled
+from controller.scheduling.compiling import compiled
 from controller.scheduling.plan import JobPlan
 from controller.scheduling.policy import Floats, Ints
 

@@ -5,7 +5,7 @@ Workers begin iteration k+1 one by one (`JobPlan.held`), so iterations overlap.
 
 from __future__ import annotations
 
-from controller.scheduling.kernels import bare
+from controller.scheduling.compiling import bare
 from controller.simulator.tables import ROW_BITS, Run
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.scheduling.kernels import bare
+from controller.scheduling.compiling import bare
 from controller.scheduling.policy import Ints
 from controller.simulator import dag, fluid
 from controller.simulator.agenda import cancel, same_instant, schedule

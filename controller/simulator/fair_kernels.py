@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.scheduling.kernels import compiled
+from controller.scheduling.compiling import compiled
 from controller.scheduling.policy import Floats, Ints
 
 Cells = NDArray[np.float64]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from controller.scheduling.kernels import bare, compiled
+from controller.scheduling.compiling import bare, compiled
 from controller.scheduling.policy import Floats, Ints
 from controller.simulator.agenda import cancel, same_instant, schedule
 from controller.simulator.tables import Run

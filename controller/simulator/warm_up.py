@@ -1,14 +1,14 @@
 """Compiles what numba compiles, into its cache on disk: `python -m controller.simulator.warm_up`.
 
-Plays a tiny workload under every policy, so that the first real run does not wait. numba looks for
-changes in a function's own file only: after editing one that others call, remove the caches
-(`__pycache__/*.nb?`).
+Plays a tiny workload under every policy, so that the first real run does not wait. What earlier
+versions of the source compiled to is removed.
 """
 
 from __future__ import annotations
 
 from controller.model import EchelonFlow, Flow, Job, PlacedJob, Task, Workload
 from controller.model.fabrics import big_switch
+from controller.scheduling.compiling import remove_old
 from controller.scheduling.registry import POLICIES
 from controller.simulator.simulate import simulate
 
@@ -34,4 +34,5 @@ def _job(name: str, tasks: tuple[Task, ...]) -> PlacedJob:
 
 
 if __name__ == "__main__":
+    remove_old()
     warm_up()
