@@ -29,7 +29,7 @@ to it: it knows rates, classes and paces, but no packets, no TCP and no decision
 
 def section(scenarios: Mapping[str, tuple[ScenarioSummary, list[Pair]]]) -> tuple[str, Any]:
     """The text under each policy's name, and the chart. Pairs come worst first."""
-    return EXPLAIN + _verdicts(scenarios) + _worst(scenarios), _chart(scenarios)
+    return _verdicts(scenarios) + _worst(scenarios), _chart(scenarios)
 
 
 def all_flows(scenarios: Mapping[str, tuple[ScenarioSummary, list[Pair]]]) -> str:
