@@ -112,18 +112,20 @@ def replay(
     """Plays a trace live on Mininet or on the simulator, and compares policies."""
     from controller.cli import offline
     from controller.experiments import catalogue
+    from controller.experiments.inputs import read_problem, retimed
 
+    rate = _rate(reference_rate)
     if on == "simulator":
-        offline.compare(
-            file, policy, topology, link_rate, placement, model, iterations, seed, out, json
-        )
+        problem = read_problem(
+            file, topology, link_rate, placement, seed, iterations, rate,
+            lambda workload: retimed(workload, coflows, time_scale or 1.0, arrival_scale),
+        )  # fmt: skip
+        offline.compare_on(problem, policy, model, seed, out, json)
         return
     if on != "mininet":
         raise BadInput(f"--on {on}: expected mininet or simulator")
     fabric, chosen = catalogue.live_fabric(topology, link_rate, target)
-    how = catalogue.Retelling(
-        placement, seed, iterations, time_scale, arrival_scale, coflows, _rate(reference_rate)
-    )
+    how = catalogue.Retelling(placement, seed, iterations, time_scale, arrival_scale, coflows, rate)
     _Live(fabric, chosen, policy, seed, out, json).play_file(file, how)
 
 

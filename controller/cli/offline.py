@@ -103,9 +103,17 @@ def compare(
 ) -> None:
     """Policies side by side on the simulator, each beside the bound no schedule can pass."""
     from controller.experiments.inputs import read_problem
-    from controller.experiments.offline import DEFAULT_POLICIES, play, set_bounds
 
     problem = read_problem(file, topology, link_rate, placement, seed, iterations)
+    compare_on(problem, policy, model, seed, out, json)
+
+
+def compare_on(
+    problem: Problem, policy: list[str] | None, model: str, seed: int, out: Path | None, json: bool
+) -> None:
+    """What `compare` does with a problem, and `replay --on simulator`."""
+    from controller.experiments.offline import DEFAULT_POLICIES, play, set_bounds
+
     summary, played = play(problem, policy or DEFAULT_POLICIES, model, seed)
     set_bounds(problem, summary)
     _show(problem, summary, played, out, json)

@@ -115,7 +115,7 @@ def of_file(path: Path, fabric: Fabric, how: Retelling) -> Retold:
     if how.coflows is not None:
         workload = first_narrow(workload, how.coflows)
     if loaded.is_trace:
-        workload = folded(workload, fabric)
+        workload = folded(workload, fabric, notes)
         workload = recorded_at(
             workload, how.reference_rate or loaded.link_rate or _assumed(workload, notes)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from controller.model import Fabric, Workload
 from controller.model.errors import BadInput
 from controller.model.fabrics import parse_topology
 from controller.model.units import parse_rate
+from controller.profiles.importers.report import Options
 from controller.profiles.load import load, load_fabric
 from controller.profiles.placement import place
 from controller.profiles.placement_file import read_placement
@@ -40,18 +42,24 @@ def read_problem(
     placement: str = "packed",
     seed: int = 0,
     iterations: int | None = None,
+    reference_rate: float | None = None,
+    change: Callable[[Workload], Workload] = lambda workload: workload,
 ) -> Problem:
     """Reads a workload, a profile or a trace of a known format. Raises BadInput.
 
     A trace brings its own fabric unless `topology` or `link_rate` says otherwise; a workload
     without one runs on the smallest big switch that holds it, links at the rate it was recorded.
-    `placement` is packed, spread, random or a file; `iterations` overrides how often the jobs repeat.
+    `placement` is packed, spread, random or a file; `iterations` overrides how often the jobs repeat;
+    `reference_rate` (bit/s) is that of a trace which names none; `change` comes before the placement.
     """
-    loaded = load(path)
-    workload, policy = read_placement(loaded.workload, placement)
+    loaded = load(path, Options(reference_rate=reference_rate))
+    workload, policy = read_placement(change(loaded.workload), placement)
     fabric = _fabric(workload, loaded.topology, loaded.link_rate, topology, link_rate)
+    notes = list(loaded.notes)
+    if loaded.is_trace:
+        workload = folded(workload, fabric, notes)
     workload = repeated(place(workload, fabric, policy, seed), iterations)
-    return Problem(workload, fabric, tuple(loaded.notes))
+    return Problem(workload, fabric, tuple(notes))
 
 
 def stretched(workload: Workload, factor: float) -> Workload:
@@ -83,6 +91,14 @@ def spaced(workload: Workload, factor: float) -> Workload:
     return replace(workload, jobs=jobs)
 
 
+def retimed(
+    workload: Workload, coflows: int | None, time_scale: float, arrival_scale: float
+) -> Workload:
+    """The first narrow coflows (None: all jobs), stretched, and arrivals scaled. Raises BadInput."""
+    chosen = workload if coflows is None else first_narrow(workload, coflows)
+    return spaced(stretched(chosen, time_scale), arrival_scale)
+
+
 def first_narrow(workload: Workload, count: int) -> Workload:
     """The first `count` jobs of at most `NARROW` flows, the first arriving at 0. Raises BadInput."""
     narrow = [placed for placed in workload.jobs if len(placed.job.flows) <= NARROW][:count]
@@ -102,8 +118,8 @@ def recorded_at(workload: Workload, rate: float) -> Workload:
     return replace(workload, jobs=jobs)
 
 
-def folded(workload: Workload, fabric: Fabric) -> Workload:
-    """A trace's hosts h1, h2, .. on the hosts of a smaller fabric, round and round.
+def folded(workload: Workload, fabric: Fabric, notes: list[str]) -> Workload:
+    """A trace's hosts h1, h2, .. on the hosts of a smaller fabric, round and round; said in `notes`.
 
     Flows between hosts that become one are local. Workloads that fit stay as they are.
     """
@@ -118,6 +134,10 @@ def folded(workload: Workload, fabric: Fabric) -> Workload:
         replace(placed, placement={worker: host(name) for worker, name in placed.placement.items()})
         for placed in workload.jobs
     )
+    if any(host not in known for placed in workload.jobs for host in placed.placement.values()):
+        notes.append(
+            f"hosts are folded onto the {len(fabric.hosts)} of {fabric.name}, round and round"
+        )
     return replace(workload, jobs=jobs)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from controller.cli.main import run
 from controller.experiments import live_fit
 from controller.experiments.catalogue import Retelling, of_file
+from controller.experiments.inputs import read_problem
 from controller.model import Collective, Flow, Job, PlacedJob, Task, Workload
 from controller.model.errors import BadInput
 from controller.model.fabrics import parse_topology
@@ -126,3 +129,29 @@ def test_workers_that_share_a_host_are_said(tmp_path: Path) -> None:
     path.write_text(f"schema: echelon/job/v1\njob: x\nworkers: [{workers}]\n")
     notes = of_file(path, FABRIC, Retelling()).notes
     assert any(note.startswith("x: 2 workers on each host") for note in notes)
+
+
+def test_a_trace_of_a_larger_fabric_is_folded_and_that_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "coflows"
+    path.write_bytes(b"20 1\n1 0 1 0 1 9:10.0\n")  # rack 0 to rack 9: h1 to h10
+    live = of_file(path, FABRIC, Retelling())
+    offline = read_problem(path, "leaf-spine:2x2x4")
+    for workload, notes in (
+        (live.scenario.workload, live.notes),
+        (offline.workload, offline.notes),
+    ):
+        assert set(workload.jobs[0].placement.values()) == {"h1", "h2"}
+        assert any("folded onto the 8 of leaf-spine:2x2x4" in note for note in notes)
+    assert read_problem(path).workload.jobs[0].placement["r9"] == "h10"
+
+
+def test_replay_on_the_simulator_takes_the_same_choice_of_coflows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "coflows"
+    path.write_bytes(samples.COFLOWS)
+    shared = ["replay", str(path), "--on", "simulator", "--policy", "fair", "--json"]
+    assert run([*shared, "--coflows", "1", "--time-scale", "3"]) == 0
+    (scenario,) = json.loads(capsys.readouterr().out)["scenarios"]
+    assert [job["job"] for job in scenario["jobs"]] == ["coflow1"]
+    assert scenario["jobs"][0]["predicted_completion_s"] == pytest.approx(3 * 10e6 * 8 / 1e9)
