@@ -32,7 +32,7 @@ Target = Annotated[
     str | None,
     typer.Option(help="bmv2 or embedded; unless said, bmv2 where it is installed."),
 ]
-Limit = Annotated[
+Narrow = Annotated[
     int | None, typer.Option(help="Of a coflow trace, the first so many narrow coflows.")
 ]
 ReferenceRate = Annotated[
@@ -104,7 +104,9 @@ def replay(
     placement: Placement = "packed",
     time_scale: TimeScale = None,
     arrival_scale: Annotated[float, typer.Option(help="Multiply times of arrival by this.")] = 1.0,
-    coflows: Limit = None,
+    coflows: Narrow = None,
+    limit: Annotated[int | None, typer.Option(help="Of a trace, the first so many jobs.")] = None,
+    algorithm: Annotated[str, typer.Option(help="How a trace's collectives are done.")] = "ring",
     seed: Seed = 0,
     out: Out = None,
     json: Json = False,
@@ -113,11 +115,13 @@ def replay(
     from controller.cli import offline
     from controller.experiments import catalogue
     from controller.experiments.inputs import read_problem, retimed
+    from controller.profiles.importers.report import Options
 
     rate = _rate(reference_rate)
     if on == "simulator":
         problem = read_problem(
-            file, topology, link_rate, placement, seed, iterations, rate,
+            file, topology, link_rate, placement, seed, iterations,
+            Options(reference_rate=rate, limit=limit, algorithm=algorithm),
             lambda workload: retimed(workload, coflows, time_scale or 1.0, arrival_scale),
         )  # fmt: skip
         offline.compare_on(problem, policy, model, seed, out, json)

@@ -96,6 +96,10 @@ class Retelling:
     "Only the first so many narrow coflows."
     reference_rate: float | None = None
     "Link rate in bit/s at which a trace was recorded; None: as it says, else what is assumed."
+    limit: int | None = None
+    "Of a trace, at most so many jobs."
+    algorithm: str = "ring"
+    "How a trace's collectives are done."
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,8 @@ class Retold:
 
 def of_file(path: Path, fabric: Fabric, how: Retelling) -> Retold:
     """The user's own workload as a scenario. Raises BadInput, also where it cannot be played live."""
-    loaded = load(path, Options(reference_rate=how.reference_rate))
+    options = Options(reference_rate=how.reference_rate, limit=how.limit, algorithm=how.algorithm)
+    loaded = load(path, options)
     workload, notes = loaded.workload, list(loaded.notes)
     if how.coflows is not None:
         workload = first_narrow(workload, how.coflows)

@@ -42,7 +42,7 @@ def read_problem(
     placement: str = "packed",
     seed: int = 0,
     iterations: int | None = None,
-    reference_rate: float | None = None,
+    options: Options | None = None,
     change: Callable[[Workload], Workload] = lambda workload: workload,
 ) -> Problem:
     """Reads a workload, a profile or a trace of a known format. Raises BadInput.
@@ -50,9 +50,9 @@ def read_problem(
     A trace brings its own fabric unless `topology` or `link_rate` says otherwise; a workload
     without one runs on the smallest big switch that holds it, links at the rate it was recorded.
     `placement` is packed, spread, random or a file; `iterations` overrides how often the jobs repeat;
-    `reference_rate` (bit/s) is that of a trace which names none; `change` comes before the placement.
+    `options` are for a trace's importer; `change` comes before the placement.
     """
-    loaded = load(path, Options(reference_rate=reference_rate))
+    loaded = load(path, options)
     workload, policy = read_placement(change(loaded.workload), placement)
     fabric = _fabric(workload, loaded.topology, loaded.link_rate, topology, link_rate)
     notes = list(loaded.notes)

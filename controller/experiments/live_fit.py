@@ -8,7 +8,7 @@ from functools import cache
 from statistics import median
 
 from controller.model import Fabric, Job, Workload
-from controller.model.collectives import schedule
+from controller.model.collectives import schedule, supported
 from controller.model.errors import BadInput
 from controller.profiles.scaling import scale
 from controller.simulator.simulate import scale_of
@@ -32,19 +32,23 @@ def require_few_flows(workload: Workload) -> None:
     if total <= MOST_FLOWS:
         return
     largest = max(workload.jobs, key=lambda placed: _flow_count(placed.job)).job
-    if not any(placed.job.tasks for placed in workload.jobs):
-        hint = "`echelon replay FILE --coflows 20 --arrival-scale 0.003` plays the first narrow coflows"
+    if len(workload.jobs) > 1 and not any(placed.job.tasks for placed in workload.jobs):
+        hint = "`echelon replay FILE --coflows 20 --arrival-scale 0.003` plays the first narrow coflows; "
     elif len(workload.jobs) > 1:
-        hint = "`echelon profile import FILE --limit 5 -o few.yaml` takes the first jobs"
+        hint = "`echelon replay FILE --limit 5` takes the first jobs; "
     elif largest.iterations > 1 and total / largest.iterations <= MOST_FLOWS:
-        hint = "play fewer --iterations"
+        hint = "play fewer --iterations; "
     else:
-        hint = (
-            f"its {len(largest.workers)} workers send {_flow_count(largest):,} an iteration; `echelon profile import FILE "
-            "--algorithm halving_doubling` or `tree` sends fewer"
-        )
+        hint = f"its {len(largest.workers)} workers send {_flow_count(largest):,} an iteration; "
+        fewer = [
+            name
+            for name in ("halving_doubling", "tree")
+            if _flow_count(largest, name) <= MOST_FLOWS
+        ]
+        if fewer:
+            hint += f"`echelon replay FILE --algorithm {fewer[0]}` sends {_flow_count(largest, fewer[0]):,}; "
     raise BadInput(
-        f"{total:,} flows: a live play follows at most {MOST_FLOWS:,}: {hint}; "
+        f"{total:,} flows: a live play follows at most {MOST_FLOWS:,}: {hint}"
         "or play it on the simulator (`replay --on simulator`)"
     )
 
@@ -68,7 +72,7 @@ def require_time(workload: Workload, seconds: Sequence[float]) -> str:
     last = max(placed.arrival for placed in workload.jobs)
     if last > max(seconds) / 2:
         closer = MOST_SECONDS / 2 / len(seconds) / last
-        hint = f"the jobs arrive during {_long(last)}: `echelon replay FILE --arrival-scale {closer:.1g}`"
+        hint = f"the jobs arrive during {_long(last)}: an --arrival-scale (of `replay`) {closer:.1g} times this one"
     else:
         hint = "fewer --iterations, fewer --policy, or a smaller --time-scale, with which flows get shorter"
     raise BadInput(
@@ -111,11 +115,14 @@ def lines(workload: Workload, fabric: Fabric, time_scale: float) -> Iterator[str
         )
 
 
-def _flow_count(job: Job) -> int:
-    """Flows of an iteration, those of collectives included."""
-    return len(job.flows) + sum(
-        _transfers(one.kind, one.algorithm, len(one.workers)) for one in job.collectives
-    )
+def _flow_count(job: Job, instead_of_ring: str = "ring") -> int:
+    """Flows of an iteration, those of collectives included, rings by another algorithm where it can."""
+    total = len(job.flows)
+    for one in job.collectives:
+        other = one.algorithm == "ring" and supported(one.kind, instead_of_ring)
+        algorithm = instead_of_ring if other else one.algorithm
+        total += _transfers(one.kind, algorithm, len(one.workers))
+    return total
 
 
 @cache
