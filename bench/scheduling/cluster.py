@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from controller.model import Job, PlacedJob, Workload
 from controller.model.fabric import Fabric
-from controller.model.fabrics import fat_tree
+from controller.model.fabrics import fat_tree, leaf_spine
 from controller.profiles.builders import Spec, build, layers_of
 from controller.profiles.catalogue import model
 from controller.profiles.placement import place
 
-RATE = 100e9
 HOUR = 3600.0
 
-
-def fabric_of_1024() -> Fabric:
-    """A fat-tree of 16-port switches: 1,024 hosts with a GPU each, 100 Gbit/s."""
-    return fat_tree(16, RATE)
+FABRICS: dict[str, Callable[[], Fabric]] = {
+    "wide": lambda: fat_tree(16, 100e9),
+    "narrow": lambda: leaf_spine(64, 4, 16, 25e9),
+}
+"1,024 hosts with a GPU each: a fat-tree of 16-port switches, 100 Gbit/s; and one where many flows \
+contend, 64 leaves whose 4 uplinks carry a quarter of what their 16 hosts can send, 25 Gbit/s."
 
 
 def kinds() -> list[Job]:
@@ -45,7 +47,9 @@ def kinds() -> list[Job]:
     return [build(spec) for spec in (gpt2, llama, bert, gpt3)]
 
 
-def cluster(placement: str, seconds: float = HOUR, jobs: int = 100, seed: int = 0) -> Workload:
+def cluster(
+    fabric: Fabric, placement: str, seconds: float = HOUR, jobs: int = 100, seed: int = 0
+) -> Workload:
     """`jobs` jobs that arrive over the first minute and compute for about `seconds` in all."""
     made = kinds()
     counts = [40, 18, 18, 24]  # of a hundred: 160 + 144 + 144 + 576 = 1,024 workers
@@ -57,4 +61,4 @@ def cluster(placement: str, seconds: float = HOUR, jobs: int = 100, seed: int = 
         count = max(1, round(seconds / busiest))
         named = replace(job, name=f"{job.name}-{i}", iterations=count)
         placed.append(PlacedJob(named, {}, arrival=min(60.0, seconds) * i / jobs))
-    return place(Workload(tuple(placed), "cluster"), fabric_of_1024(), placement, seed)
+    return place(Workload(tuple(placed), "cluster"), fabric, placement, seed)

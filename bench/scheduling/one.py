@@ -11,13 +11,15 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.scheduling.cluster import HOUR, cluster, fabric_of_1024
+from bench.scheduling.cluster import FABRICS, HOUR, cluster
 from controller.experiments.inputs import read_problem
 from controller.model import EchelonFlow, Flow, Job, PlacedJob, Workload
 from controller.model.fabrics import big_switch
+from controller.scheduling.policy import Decision, NetworkState, Policy
 from controller.scheduling.registry import policy
 from controller.simulator.simulate import Simulation, plans_of, play, simulate
 
@@ -25,14 +27,14 @@ DATA = Path(os.environ.get("ECHELON_DATA", Path(__file__).parents[3] / "shared" 
 TRACE = DATA / "coflow-benchmark" / "FB2010-1Hr-150-0.txt"
 
 
-def trace(name: str, coflows: str) -> dict[str, Any]:
-    """The Facebook trace, its first so many coflows, under a policy; reading the file included."""
+def trace(name: str, path: str) -> dict[str, Any]:
+    """A coflow trace under a policy: checking and compiling the jobs and playing them; reading the
+    file is `setup_s`."""
     _warm_up(name)
     began = time.process_time()
-    problem = read_problem(TRACE)
-    workload = Workload(problem.workload.jobs[: int(coflows)], "trace")
+    problem = read_problem(Path(path))
     read = time.process_time()
-    result = simulate(workload, problem.fabric, policy(name), records=False)
+    result = simulate(problem.workload, problem.fabric, policy(name), records=False)
     return {
         "cpu_s": time.process_time() - read,
         "setup_s": read - began,
@@ -40,20 +42,41 @@ def trace(name: str, coflows: str) -> dict[str, Any]:
     }
 
 
-def hour(name: str, model: str, placement: str, jobs: str, seconds: str) -> dict[str, Any]:
-    """`jobs` training jobs on 1,024 GPUs, `seconds` simulated."""
+def hour(
+    name: str, model: str, fabric_name: str, placement: str, jobs: str, seconds: str
+) -> dict[str, Any]:
+    """`jobs` training jobs on 1,024 GPUs, `seconds` simulated; compiling the jobs is `setup_s`."""
     _warm_up(name)
-    fabric, span = fabric_of_1024(), float(seconds)
+    fabric, span = FABRICS[fabric_name](), float(seconds)
     began = time.process_time()
-    plans = plans_of(cluster(placement, max(span, HOUR), int(jobs)), fabric)
+    plans = plans_of(cluster(fabric, placement, max(span, HOUR), int(jobs)), fabric)
     compiled = time.process_time()
-    simulation = Simulation(plans, fabric, policy(name), model, records=False)
+    asked = Asked(policy(name))
+    simulation = Simulation(plans, fabric, asked, model, records=False)
     simulation.play(span)
     return {
         "cpu_s": time.process_time() - compiled,
         "setup_s": compiled - began,
         "flows": simulation.log().flows_ended,
+        "decisions": asked.decisions,
+        "flows_decided": asked.flows,
     }
+
+
+class Asked:
+    """A policy that counts what it is asked."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.name, self.local = policy.name, policy.local
+        self.decisions = 0
+        self.flows = 0
+        self._policy = policy
+
+    def decide(self, state: NetworkState) -> Decision:
+        """What the policy decides."""
+        self.decisions += 1
+        self.flows += state.flows
+        return self._policy.decide(state)
 
 
 def _warm_up(name: str) -> None:
@@ -72,6 +95,7 @@ def _warm_up(name: str) -> None:
 
 
 if __name__ == "__main__":
-    measured = {"trace": trace, "hour": hour}[sys.argv[1]](*sys.argv[2:])
+    kinds: dict[str, Callable[..., dict[str, Any]]] = {"trace": trace, "hour": hour}
+    measured = kinds[sys.argv[1]](*sys.argv[2:])
     measured["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     json.dump(measured, sys.stdout)
