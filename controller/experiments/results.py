@@ -1,4 +1,4 @@
-"""The files of a run: `summary.json`, `flows.csv` and `report.html` in one folder."""
+"""The files of a run: `summary.json`, `flows.csv`, `flows.parquet` and `report.html`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,31 @@ import csv
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import pyarrow
+from pyarrow import parquet
 
 from controller.experiments import report, summary
 from controller.experiments.report import Key
 from controller.experiments.summary import Summary
-from controller.model.record import FlowRecord, Played
+from controller.model.record import Played
 
-COLUMNS = (
-    "scenario", "policy", "kind", "job", "iteration", "flow", "echelonflow", "src", "dst", "bytes",
-    "ready_s", "start_s", "finish_s", "ideal_finish_s", "tardiness_s", "classes", "retransmits",
-)  # fmt: skip
+_NAME = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+_COLUMNS: dict[str, pyarrow.DataType] = {
+    **dict.fromkeys(("scenario", "policy", "kind", "job"), _NAME),
+    "iteration": pyarrow.int64(),
+    **dict.fromkeys(("flow", "echelonflow", "src", "dst"), _NAME),
+    "bytes": pyarrow.float64(),
+    "ready_s": pyarrow.float64(),
+    "start_s": pyarrow.float64(),
+    "finish_s": pyarrow.float64(),
+    "ideal_finish_s": pyarrow.float64(),
+    "tardiness_s": pyarrow.float64(),
+    "classes": pyarrow.list_(pyarrow.int8()),
+    "retransmits": pyarrow.int64(),
+}
+"The columns of both files of flows; `kind` is measured or predicted."
 
 
 def new_folder(root: Path = Path("results")) -> Path:
@@ -35,22 +50,49 @@ def write_results(
     measured: Mapping[Key, Played],
     predicted: Mapping[Key, Played],
 ) -> None:
-    """Writes all three files. Raises OSError."""
+    """Writes all four files. `flows.parquet` has the numbers as they are, `flows.csv` rounds them
+    (bytes to whole ones, seconds to microseconds). Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     summary.write(found, folder / "summary.json")
+    flows = [*_rows("measured", measured), *_rows("predicted", predicted)]
     with (folder / "flows.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for kind, scenarios in (("measured", measured), ("predicted", predicted)):
-            for (name, policy), played in scenarios.items():
-                writer.writerows((name, policy, kind, *row) for row in map(_row, played.flows))
+        writer.writerow(_COLUMNS)
+        writer.writerows(map(_rounded, flows))
+    parquet.write_table(_table(flows), folder / "flows.parquet")
     report.write(found, measured, predicted, folder / "report.html")
 
 
-def _row(flow: FlowRecord) -> Iterator[object]:
-    yield from (flow.job, flow.iteration, flow.flow, flow.echelonflow, flow.src, flow.dst)
-    yield round(flow.bytes)
-    for seconds in (flow.ready, flow.start, flow.finish, flow.ideal_finish, flow.tardiness):
-        yield f"{seconds:.6f}"
-    yield "-".join(map(str, flow.classes))
-    yield flow.retransmits
+_Row = tuple[Any, ...]
+"A flow: one entry a column."
+
+
+def _rows(kind: str, scenarios: Mapping[Key, Played]) -> Iterator[_Row]:
+    for (name, policy), played in scenarios.items():
+        for flow in played.flows:
+            yield (
+                name, policy, kind, flow.job, flow.iteration, flow.flow, flow.echelonflow,
+                flow.src, flow.dst, flow.bytes, flow.ready, flow.start, flow.finish,
+                flow.ideal_finish, flow.tardiness, flow.classes, flow.retransmits,
+            )  # fmt: skip
+
+
+def _rounded(row: _Row) -> Iterator[object]:
+    for name, value in zip(_COLUMNS, row, strict=True):
+        if name == "bytes":
+            yield round(value)
+        elif name == "classes":
+            yield "-".join(map(str, value))
+        else:
+            yield f"{value:.6f}" if isinstance(value, float) else value
+
+
+def _table(rows: list[_Row]) -> pyarrow.Table:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
+    return pyarrow.table(
+        [
+            pyarrow.array(column, type_)
+            for column, type_ in zip(columns, _COLUMNS.values(), strict=True)
+        ],
+        names=list(_COLUMNS),
+    )

@@ -59,7 +59,12 @@ def test_bound_and_schedule_speak_json(job: str, capsys: pytest.CaptureFixture[s
 def test_out_writes_what_a_person_and_a_program_read(job: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run(["simulate", job, "--link-rate", "8mbit", "--out", str(out)]) == 0
-    assert {path.name for path in out.iterdir()} == {"summary.json", "flows.csv", "report.html"}
+    assert {path.name for path in out.iterdir()} == {
+        "summary.json",
+        "flows.csv",
+        "flows.parquet",
+        "report.html",
+    }
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import json
 import math
 from pathlib import Path
 
+from pyarrow import parquet
 from rich.console import Console
 
 from controller.experiments import results, summary, table
@@ -78,6 +79,25 @@ def test_flows_csv_has_every_flow_measured_and_predicted(tmp_path: Path) -> None
     last = next(r for r in rows if r["policy"] == "echelon" and r["flow"] == "a2")
     assert float(last["finish_s"]) == 7 * UNIT_S
     assert float(last["tardiness_s"]) == 4 * UNIT_S
+
+
+def test_flows_parquet_has_the_same_flows_as_numbers(tmp_path: Path) -> None:
+    found, played = a_run()
+    results.write_results(tmp_path, found, played, played)
+    rows = parquet.read_table(tmp_path / "flows.parquet").to_pylist()
+    with (tmp_path / "flows.csv").open() as file:
+        as_text = list(csv.DictReader(file))
+    assert [row["flow"] for row in rows] == [row["flow"] for row in as_text]
+    assert list(rows[0]) == list(as_text[0])
+    last = next(r for r in rows if r["policy"] == "echelon" and r["flow"] == "a2")
+    flow = next(f for f in played["figure2", "echelon"].flows if f.flow == "a2")
+    assert last["finish_s"] == flow.finish and last["classes"] == list(flow.classes)
+
+
+def test_a_run_without_flows_has_empty_files(tmp_path: Path) -> None:
+    results.write_results(tmp_path, a_run()[0], {}, {})
+    assert parquet.read_table(tmp_path / "flows.parquet").num_rows == 0
+    assert len((tmp_path / "flows.csv").read_text().splitlines()) == 1
 
 
 def test_report_is_one_file_that_loads_nothing_and_escapes_what_it_quotes(tmp_path: Path) -> None:
