@@ -153,18 +153,18 @@ def _fidelity(scenarios: list[ScenarioSummary]) -> Table:
 
 def _predicted(name: str, scenarios: list[ScenarioSummary]) -> Table:
     bound = scenarios[0].bound_mean_slowdown
-    title = name if bound is None else f"{name} (no schedule is below {bound:.3f} in mean slowdown)"
+    title = f"{name}, {scenarios[0].model} model" if scenarios[0].model else name
+    if bound is not None:
+        title += f" (no schedule is below {bound:.3f} in mean slowdown)"
     table = Table(title=title, title_justify="left")
-    table.add_column("policy")
-    table.add_column("model")
-    for column in ("mean slowdown", "/ bound", "total tardiness (s)", "mean coflow time (s)"):
-        table.add_column(column, justify="right")
+    table.add_column("policy", no_wrap=True)
+    for column in ("mean slowdown", "/ bound", "tardiness (s)", "coflow time (s)"):
+        table.add_column(column, justify="right", no_wrap=True)
     for scenario in sorted(scenarios, key=lambda one: one.predicted_mean_slowdown):
         coflow = scenario.mean_coflow_completion_s
         tardiness = scenario.total_tardiness_s
         table.add_row(
             scenario.policy,
-            scenario.model or "",
             f"{scenario.predicted_mean_slowdown:.4f}",
             f"{scenario.predicted_mean_slowdown / bound:.3f}" if bound else "-",
             "-" if tardiness is None else f"{tardiness:.4g}",
