@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from controller.experiments import fidelity_section
+from controller.experiments import distributions, fidelity_section
 from controller.experiments.fidelity import pairs
 from controller.experiments.summary import ScenarioSummary, Summary
 from controller.experiments.table import difference, figure
@@ -122,7 +122,23 @@ def _scenario(
             window = _window(panels)
             yield f"<h3>Timeline, {what}</h3>{TIMELINE if first else ''}{_extent(panels, window)}"
             yield _embed(draw(panels, scenarios[0].time_unit_s, window), script)
+            yield from _distributions(scenarios, played, what, first)
             break
+
+
+def _distributions(
+    scenarios: Sequence[ScenarioSummary], played: Mapping[Key, Played], what: str, first: bool
+) -> Iterator[str]:
+    """Curves, where there is enough for some; plotly is there already."""
+    found = {
+        one.policy: played[one.name, one.policy]
+        for one in scenarios
+        if (one.name, one.policy) in played
+    }
+    chart = distributions.draw(found, {job.job: job.alone_s for job in scenarios[0].jobs})
+    if chart is not None:
+        yield f"<h3>Distributions, {what}</h3>{distributions.EXPLAIN if first else ''}"
+        yield _embed(chart, script=False)
 
 
 def _embed(chart: Any, script: bool) -> str:
