@@ -164,3 +164,19 @@ def test_replay_on_the_simulator_takes_the_same_choice_of_coflows(
     (scenario,) = json.loads(capsys.readouterr().out)["scenarios"]
     assert [job["job"] for job in scenario["jobs"]] == ["coflow1"]
     assert scenario["jobs"][0]["predicted_completion_s"] == pytest.approx(3 * 10e6 * 8 / 1e9)
+
+
+def test_live_plays_take_every_placement(tmp_path: Path) -> None:
+    path, where = tmp_path / "x.0.et", tmp_path / "where.yaml"
+    path.write_bytes(samples.CHAKRA)
+    where.write_text("x: {w0: h8, w1: h3}\n")
+
+    def hosts(placement: str, seed: int = 0) -> list[str]:
+        retold = of_file(path, FABRIC, Retelling(placement=placement, seed=seed))
+        return list(retold.scenario.workload.jobs[0].placement.values())
+
+    assert hosts("packed") == ["h1", "h2"]
+    assert hosts("spread") == ["h1", "h5"]
+    assert hosts(str(where)) == ["h8", "h3"]
+    assert hosts("random", 3) == hosts("random", 3)
+    assert len({tuple(hosts("random", seed)) for seed in range(8)}) > 1
