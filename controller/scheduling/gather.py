@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from controller.scheduling.compiling import compiled
 from controller.scheduling.policy import Floats, Ints, JobState, NetworkState
 
-Columns = Any
-"Arrays by name: `Table.column`, or a structured array."
+Rows = Any
+"A structured array; compiled code reads its fields as attributes, which numpy's types do not know."
 
 
 def network_state(
     time: float,
     capacity: Floats,
-    flow: Columns,
-    owner: Columns,
+    flows: Rows,
+    owners: Rows,
     rows: Ints,
     paths: tuple[Ints, Ints],
     job_state: Callable[[int], JobState],
@@ -27,53 +27,84 @@ def network_state(
 ) -> NetworkState:
     """What a policy sees of some active flows, their EchelonFlows and jobs. Its arrays are copies.
 
-    `rows` (flows,) are the flows' places in `flow`, whose `group` is a place in `owner`; `paths`
+    `rows` (flows,) are the flows' places in `flows`, whose `group` is a place in `owners`; `paths`
     are `path_start` and `path_links` of the state. `scratch` is -1 everywhere before and after,
     and longer than any group's or job's number. O(rows + path entries).
     """
-    groups, group = dense(flow["group"][rows], scratch)
-    jobs, group_job = dense(owner["job"][groups], scratch)
-    size, remaining = flow["size"][rows], flow["remaining"][rows]
+    groups, group = dense(flows["group"][rows], scratch)
+    jobs, group_job = dense(owners["job"][groups], scratch)
+    size, remaining, release, ideal_finish, tie = _of_flows(flows, rows)
+    reference, weight, index, sent, group_tie = _of_groups(owners, groups, group, size, remaining)
     return NetworkState(
         time=time,
         capacity=capacity,
         size=size,
         remaining=remaining,
-        release=flow["release"][rows],
-        ideal_finish=flow["ideal_finish"][rows],
+        release=release,
+        ideal_finish=ideal_finish,
         group=group,
         path_start=paths[0],
         path_links=paths[1],
-        tie=flow["tie"][rows],
-        group_reference=owner["reference"][groups],
-        group_weight=owner["weight"][groups],
+        tie=tie,
+        group_reference=reference,
+        group_weight=weight,
         group_job=group_job,
-        group_index=owner["index"][groups],
-        group_sent=owner["sent"][groups] + sent(group, len(groups), size, remaining),
-        group_tie=owner["tie"][groups],
-        jobs=[job_state(int(job)) for job in jobs],
+        group_index=index,
+        group_sent=sent,
+        group_tie=group_tie,
+        jobs=[job_state(job) for job in jobs.tolist()],
     )
 
 
 class Table:
-    """Columns of equal length with free slots, doubled when they run out."""
+    """Rows with free slots, doubled when they run out."""
 
     def __init__(self, **columns: type) -> None:
-        self.column: dict[str, NDArray[Any]] = {k: np.zeros(64, d) for k, d in columns.items()}
+        self.column: NDArray[Any] = np.zeros(64, list(columns.items()))
         self._free = list(range(63, -1, -1))
 
     def take(self) -> int:
-        """A free slot. Arrays taken out of `column` before are stale once it had to grow."""
+        """A free slot. What was taken out of `column` before is stale once it had to grow."""
         if not self._free:
-            length = len(next(iter(self.column.values())))
-            for name, values in self.column.items():
-                self.column[name] = np.concatenate([values, np.zeros_like(values)])
+            length = len(self.column)
+            self.column = np.concatenate([self.column, np.zeros_like(self.column)])
             self._free.extend(range(2 * length - 1, length - 1, -1))
         return self._free.pop()
 
     def give_back(self, slot: int) -> None:
         """The slot may be taken again."""
         self._free.append(slot)
+
+
+@compiled
+def _of_flows(flows: Rows, rows: Ints) -> tuple[Floats, Floats, Floats, Floats, Ints]:
+    """(flows,) size, remaining, release, ideal finish and tie."""
+    count = len(rows)
+    size, remaining = np.empty(count), np.empty(count)
+    release, ideal_finish = np.empty(count), np.empty(count)
+    tie = np.empty(count, np.int64)
+    for i in range(count):
+        flow = flows[rows[i]]
+        size[i], remaining[i], tie[i] = flow.size, flow.remaining, flow.tie
+        release[i], ideal_finish[i] = flow.release, flow.ideal_finish
+    return size, remaining, release, ideal_finish, tie
+
+
+@compiled
+def _of_groups(
+    owners: Rows, groups: Ints, group: Ints, size: Floats, remaining: Floats
+) -> tuple[Floats, Floats, Ints, Floats, Ints]:
+    """(groups,) reference, weight, index, bytes sent and tie."""
+    count = len(groups)
+    reference, weight, sent = np.empty(count), np.empty(count), np.empty(count)
+    index, tie = np.empty(count, np.int64), np.empty(count, np.int64)
+    for i in range(count):
+        owner = owners[groups[i]]
+        reference[i], weight[i], sent[i] = owner.reference, owner.weight, owner.sent
+        index[i], tie[i] = owner.index, owner.tie
+    for i in range(len(group)):
+        sent[group[i]] += size[i] - remaining[i]
+    return reference, weight, index, sent, tie
 
 
 @compiled
@@ -110,12 +141,3 @@ def dense(values: Ints, scratch: Ints) -> tuple[Ints, Ints]:
     for i in range(count):
         scratch[distinct[i]] = -1
     return distinct[:count].copy(), number
-
-
-@compiled
-def sent(group: Ints, groups: int, size: Any, remaining: Any) -> Any:
-    """(groups,) bytes that the active flows of each group have sent."""
-    out = np.zeros(groups)
-    for i in range(len(group)):
-        out[group[i]] += size[i] - remaining[i]
-    return out

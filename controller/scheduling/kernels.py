@@ -6,6 +6,8 @@ Bytes become bits here (factor 8), so that times are seconds and rates bit/s. A 
 
 from __future__ import annotations
 
+from math import frexp, ldexp
+
 import numpy as np
 
 from controller.scheduling.compiling import compiled
@@ -79,6 +81,24 @@ def group_rows(group: Ints, groups: int, key: Floats, tie: Ints) -> tuple[Ints, 
     for g in range(groups):
         _sort_rows(rows, start[g], start[g + 1], key, tie, spare)
     return start, rows
+
+
+@compiled
+def rounded(key: Floats) -> Floats:
+    """Keys closer than 1e-12 of their size made equal."""
+    out = np.empty(len(key))
+    for i in range(len(key)):
+        mantissa, exponent = frexp(key[i])
+        out[i] = ldexp(np.rint(mantissa * 2.0**40), exponent)
+    return out
+
+
+@compiled
+def ordered(key: Floats, tie: Ints) -> Ints:
+    """Indices by ascending (rounded) key, then tie."""
+    order = np.arange(len(key))
+    _sort_rows(order, 0, len(key), rounded(key), tie, np.empty(len(key), np.int64))
+    return order
 
 
 @compiled

@@ -49,14 +49,13 @@ def tau(state: NetworkState, formed: Formation) -> Floats:
 def rounded(key: Floats) -> Floats:
     """Keys closer than 1e-12 of their size made equal, so that the order in which sums were taken
     decides nothing."""
-    mantissa, exponent = np.frexp(key)
-    out: Floats = np.ldexp(np.rint(mantissa * 2.0**40), exponent)
+    out: Floats = kernels.rounded(key)
     return out
 
 
 def ordered(key: Floats, tie: Ints) -> Ints:
     """Indices by ascending (rounded) key, then tie."""
-    order: Ints = np.lexsort((tie, rounded(key)))
+    order: Ints = kernels.ordered(key, tie)
     return order
 
 

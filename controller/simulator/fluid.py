@@ -13,7 +13,7 @@ import numpy as np
 from controller.scheduling.compiling import bare, compiled
 from controller.scheduling.policy import Floats, Ints
 from controller.simulator.agenda import cancel, same_instant, schedule
-from controller.simulator.tables import Run
+from controller.simulator.tables import Run, Table
 
 LEAST_REMAINING = 1e-9
 "Bytes a flow that has not finished has left at least: rounding must not make it zero or negative."
@@ -272,15 +272,17 @@ def _first(run: Run, row: int) -> int:
 
 
 @compiled
-def paths_of(run: Run, rows: Ints) -> tuple[Ints, Ints]:
-    """The links of some flows, as `path_start` and `path_links` of a `NetworkState`."""
-    start = np.zeros(len(rows) + 1, np.int64)
+def paths_of(rows: Ints, flows: Table, start: Ints, links: Ints) -> tuple[Ints, Ints]:
+    """The links of some flows, as `path_start` and `path_links` of a `NetworkState`.
+
+    `flows`, `start` and `links` are `rows`, `path_start` and `path_links` of the run.
+    """
+    first = np.zeros(len(rows) + 1, np.int64)
     for i in range(len(rows)):
-        path = run.rows[rows[i]].path
-        start[i + 1] = start[i] + run.path_start[path + 1] - run.path_start[path]
-    links = np.empty(start[-1], np.int64)
+        path = flows[rows[i]].path
+        first[i + 1] = first[i] + start[path + 1] - start[path]
+    out = np.empty(first[-1], np.int64)
     for i in range(len(rows)):
-        first = run.path_start[run.rows[rows[i]].path]
-        for k in range(start[i + 1] - start[i]):
-            links[start[i] + k] = run.path_links[first + k]
-    return start, links
+        path = flows[rows[i]].path
+        out[first[i] : first[i + 1]] = links[start[path] : start[path + 1]]
+    return first, out

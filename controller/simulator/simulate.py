@@ -59,6 +59,7 @@ def play(
     if coflows.applies(plans, fabric, policy.name, model):
         log = coflows.play_coflows(plans, fabric, policy.name, records)
     else:
+        routing = routing or getattr(policy, "routing", None)  # a searched one chooses paths too
         simulation = Simulation(plans, fabric, policy, model, routing, records)
         simulation.play()
         log = simulation.log()
@@ -157,7 +158,7 @@ class Simulation:
             run.rows,
             run.groups,
             rows,
-            fluid.paths_of(run, rows),
+            fluid.paths_of(rows, run.rows, run.path_start, run.path_links),
             self._job_state,
             self._scratch,
         )
@@ -170,7 +171,9 @@ class Simulation:
 
     def path(self, row: int) -> Path:
         """The links of an active flow."""
-        return tuple(fluid.paths_of(self.run, np.array([row]))[1].tolist())
+        run = self.run
+        _, links = fluid.paths_of(np.array([row]), run.rows, run.path_start, run.path_links)
+        return tuple(links.tolist())
 
     def _decide(self) -> None:
         """Ask for the rates of the parts that want them. Raises `WorkFailed` on bad ones."""
