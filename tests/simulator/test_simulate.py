@@ -133,6 +133,19 @@ def test_an_iteration_waits_for_flows_into_the_worker_that_no_task_needs() -> No
     assert [t.start for t in result.played.tasks if t.iteration == 1] == pytest.approx([5.0, 5.0])
 
 
+def test_thousands_of_iterations_may_be_open_at_once_and_all_are_recorded() -> None:
+    """A producer that never waits runs ahead of its transfers: the tables grow as it does."""
+    workload = Workload((PlacedJob(pipeline("A", 1, 2.0, 3000), {"w0": "h1", "w1": "h2"}),))
+    result = simulate(workload, big_switch(2, RATE), policy("fifo"), "enforced")
+    flows = {(flow.iteration, flow.flow): flow for flow in result.played.flows}
+    assert len(flows) == len(result.played.flows) == 3000
+    assert len(result.played.tasks) == 6000
+    last = flows[2999, "a0"]
+    assert (last.ready, last.start, last.finish) == pytest.approx((3000.0, 5999.0, 6001.0))
+    assert last.classes[-1] == 7
+    assert result.played.jobs[0].iteration_ends[-1] == pytest.approx(6002.0)
+
+
 def test_a_job_that_computes_nothing_repeats_its_transfers_one_after_another() -> None:
     placed = coflow_job("C", [("h1", "h2", 3.0)])
     workload = Workload((replace(placed, job=replace(placed.job, iterations=3)),))
