@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
+import numpy as np
+
 from controller.experiments.inputs import Problem
 from controller.model.fabric import Fabric
 from controller.model.job import Workload
 from controller.scheduling.echelon_search import WHOLE, Adopted, FixedOrder, Found, Item, search
 from controller.scheduling.plan import JobPlan
+from controller.scheduling.policy import Floats
 from controller.scheduling.registry import POLICIES
+from controller.scheduling.routing import Pin, least_loaded
 from controller.simulator.alone import alone_times
 from controller.simulator.critical import tails_of
 from controller.simulator.player import player
@@ -48,7 +52,7 @@ def searched(
         {(job, WHOLE): k for k, job in enumerate(shortest)},
         longest_after(plans, fabric),
     ]
-    return search(plays, chosen, items, starts, budget, seed)
+    return search(plays, chosen, items, starts, budget, seed, routes_of(plans, fabric))
 
 
 def longest_after(plans: Sequence[JobPlan], fabric: Fabric) -> dict[Item, int]:
@@ -62,3 +66,36 @@ def longest_after(plans: Sequence[JobPlan], fabric: Fabric) -> dict[Item, int]:
         line = sorted(tails, key=lambda group: -fmean(tails[group]))
         level |= {(plan.job.name, group): k for k, group in enumerate(line)}
     return level
+
+
+def routes_of(plans: Sequence[JobPlan], fabric: Fabric) -> dict[str, list[dict[Pin, int]]]:
+    """Ways for every job that has a choice to choose its paths: its own bytes spread evenly over
+    the links, all of them or those of each EchelonFlow, beginning with each of the paths."""
+    routes = {}
+    for plan in plans:
+        ends = set(zip(plan.src, plan.dst, strict=True))
+        most = max((len(fabric.paths(src, dst)) for src, dst in ends if src != dst), default=1)
+        if most > 1:
+            routes[plan.job.name] = [
+                _spread(plan, fabric, first, apart)
+                for apart in (False, True)
+                for first in range(most)
+            ]
+    return routes
+
+
+def _spread(plan: JobPlan, fabric: Fabric, first: int, apart: bool) -> dict[Pin, int]:
+    """Flow by flow the path with the least of the job's bytes (`apart`: of the EchelonFlow's)."""
+    loads: dict[int, Floats] = {}
+    pins: dict[Pin, int] = {}
+    for row, (src, dst) in enumerate(zip(plan.src, plan.dst, strict=True)):
+        paths = fabric.paths(src, dst)
+        if src == dst or len(paths) == 1:
+            continue
+        load = loads.setdefault(plan.group[row] if apart else 0, np.zeros(len(fabric.links)))
+        turn = first % len(paths)
+        path = least_loaded(paths[turn:] + paths[:turn], load)
+        for link in path:
+            load[link] += 8.0 * plan.size[row] / fabric.links[link].rate
+        pins[src, dst, plan.job.flows[row].id] = paths.index(path)
+    return pins

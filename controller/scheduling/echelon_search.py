@@ -1,9 +1,9 @@
-"""`echelon-search`: a fixed order of jobs and EchelonFlows, found by playing the workload."""
+"""`echelon-search`: a fixed order of jobs and EchelonFlows, and paths, found by playing."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from controller.model.errors import BadInput
 from controller.scheduling import ranks, rates
 from controller.scheduling.policy import Decision, Floats, Ints, NetworkState, Policy
+from controller.scheduling.routing import Pin, Pinned
 
 Item = tuple[str, int]
 "A job and the place of an EchelonFlow in it; -1 stands for all of the job's that are not named."
@@ -35,6 +36,8 @@ class FixedOrder:
     "Level of every item, smaller is served first."
     rule: str = SMOOTH
     "One of `RULES`."
+    paths: Mapping[Pin, int] = field(default_factory=dict)
+    "Flows whose path is chosen; the others take the least loaded one."
     name: str = "echelon-search"
     local: bool = True
 
@@ -75,10 +78,18 @@ class FixedOrder:
         )
 
     @property
+    def routing(self) -> Pinned | None:
+        """What the simulator and the coordinator route by under this policy."""
+        return Pinned(self.paths) if self.paths else None
+
+    @property
     def spelled(self) -> str:
         """The order as a policy name that `registry.policy` reads, to hand to another process."""
         items = sorted((job, index, level) for (job, index), level in self.level.items())
-        return f"{self.name}:{json.dumps({'rule': self.rule, 'levels': items})}"
+        said: dict[str, object] = {"rule": self.rule, "levels": items}
+        if self.paths:
+            said["paths"] = sorted((*pin, path) for pin, path in self.paths.items())
+        return f"{self.name}:{json.dumps(said)}"
 
 
 def _of_oldest(state: NetworkState, key: Floats) -> Floats:
@@ -124,9 +135,13 @@ def read_spelled(text: str, named: Callable[[str], Policy]) -> FixedOrder | Adop
             return Adopted(named(read["as"]))
         levels = {(str(job), int(index)): int(level) for job, index, level in read["levels"]}
         rule = RULES[RULES.index(read["rule"])]
+        paths = {
+            (str(src), str(dst), str(key)): int(path)
+            for src, dst, key, path in read.get("paths", ())
+        }
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{text!r} is no order that echelon-search wrote ({error})") from None
-    return FixedOrder(levels, rule)
+    return FixedOrder(levels, rule, paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +153,9 @@ class Outcome:
     slowdown: Mapping[str, float]
     "Job -> slowdown."
 
+
+Routes = Mapping[str, Sequence[Mapping[Pin, int]]]
+"Job -> ways to choose the paths of its flows."
 
 Player = Callable[[Policy], Outcome]
 "Plays a workload under a policy. Handed in, so that scheduling needs no simulator."
@@ -166,15 +184,19 @@ def search(
     starts: Iterable[Mapping[Item, int]] = (),
     budget: int = 200,
     seed: int = 0,
+    routes: Routes | None = None,
 ) -> Found:
     """Search the orders of jobs and EchelonFlows for the least cost; seeded, deterministic.
 
-    `items` gives the number of EchelonFlows of every job; `starts` are orders of
-    jobs (all of them), or of EchelonFlows, that are worth a try. Plays each baseline; then, under every rule, no order and, under the best two, the orders of jobs
-    that each baseline served best to worst, and `starts`, alone and within those orders of jobs;
-    then improves the best by local moves: a job or one of its EchelonFlows moves to another's
-    level or just before or after it, two jobs change places, or the rule changes. At most `budget`
-    plays beyond the baselines. The result is never worse than the best baseline.
+    `items` gives the number of EchelonFlows of every job; `starts` are orders of jobs (all of
+    them), or of EchelonFlows, that are worth a try; `routes` are ways for each job (of all jobs, or
+    none) to choose its paths. Plays each baseline; then, under every rule, no order and, under the
+    best two, the orders of jobs that each baseline served best to worst, and `starts`, alone and
+    within those orders of jobs; the best of these with every job's first, second, .. choice of
+    paths; then improves the best by local moves: a job or one of its EchelonFlows moves to
+    another's level or just before or after it, two jobs change places, the rule changes, or a job
+    chooses its paths otherwise. At most `budget` plays beyond the baselines. The result is never
+    worse than the best baseline.
 
     Source: ours (algorithms.md, section 4); hill climbing with plateau moves.
     """
@@ -182,7 +204,7 @@ def search(
     if not played:
         raise BadInput("the search needs at least one baseline to start from")
     best_name = min(played, key=lambda name: played[name][1].cost)
-    climb = _Climb(player, dict(items), budget, np.random.default_rng(seed))
+    climb = _Climb(player, dict(items), budget, np.random.default_rng(seed), routes or {})
     plain = {rule: climb.consider({}, rule) for rule in RULES}
     rules = sorted(RULES, key=lambda rule: plain[rule])[:2]
     lines = []
@@ -198,11 +220,15 @@ def search(
             climb.consider(start, rule)
             for line in lines:
                 climb.consider(_within(line, start), rule)
+    for choice in range(max(map(len, climb.routes.values()), default=0)):
+        chosen = {job: choice % len(ways) for job, ways in climb.routes.items()}
+        for rule in rules:
+            climb.consider(climb.level, rule, chosen)
     climb.run()
     baseline, outcome = played[best_name]
     evaluations = len(played) + climb.evaluations
     if climb.best is not None and climb.best.cost < outcome.cost:
-        order = FixedOrder(climb.level, climb.rule)
+        order = climb.order(climb.level, climb.rule, climb.route)
         return Found(order, climb.best, best_name, outcome.cost, evaluations)
     return Found(Adopted(baseline), outcome, best_name, outcome.cost, evaluations)
 
@@ -215,24 +241,36 @@ class _Climb:
     items: dict[str, int]
     budget: int
     random: np.random.Generator
+    routes: Routes
     level: dict[Item, int] = field(default_factory=dict)
     rule: str = SMOOTH
+    route: dict[str, int] = field(default_factory=dict)
+    "Job -> which of its `routes`; a job that is not named takes the least loaded paths."
     best: Outcome | None = None
     evaluations: int = 0
     _tried: set[tuple[object, ...]] = field(default_factory=set)
 
-    def consider(self, order: Mapping[Item, int], rule: str) -> float:
-        """Play an order unless it was played before; stand on it if it is no worse. Its cost, or
-        inf where it was not played."""
-        level = _compact(order)
-        key = (rule, *sorted(level.items()))
+    def order(self, level: Mapping[Item, int], rule: str, route: Mapping[str, int]) -> FixedOrder:
+        """The policy of an order and a choice of paths."""
+        paths: dict[Pin, int] = {}
+        for job, choice in sorted(route.items()):
+            paths |= self.routes[job][choice]
+        return FixedOrder(level, rule, paths)
+
+    def consider(
+        self, order: Mapping[Item, int], rule: str, route: Mapping[str, int] | None = None
+    ) -> float:
+        """Play an order, by the present routes unless others are given, unless it was played
+        before; stand on it if it is no worse. Its cost, or inf where it was not played."""
+        level, route = _compact(order), dict(self.route if route is None else route)
+        key = (rule, *sorted(level.items()), *sorted(route.items()))
         if key in self._tried or self.evaluations >= self.budget:
             return float("inf")
         self._tried.add(key)
         self.evaluations += 1
-        outcome = self.player(FixedOrder(level, rule))
+        outcome = self.player(self.order(level, rule, route))
         if self.best is None or outcome.cost <= self.best.cost:
-            self.level, self.rule, self.best = level, rule, outcome
+            self.level, self.rule, self.route, self.best = level, rule, route, outcome
         return outcome.cost
 
     def run(self) -> None:
@@ -240,8 +278,18 @@ class _Climb:
         idle = 0
         while self.evaluations < self.budget and idle < 200:
             before = self.evaluations
-            self.consider(*self._moved())
+            if self.routes and self.random.random() < 0.3:
+                self.consider(self.level, self.rule, self._rerouted())
+            else:
+                self.consider(*self._moved())
             idle = idle + 1 if self.evaluations == before else 0
+
+    def _rerouted(self) -> dict[str, int]:
+        names = list(self.routes)
+        job = names[int(self.random.integers(len(names)))]
+        choice = int(self.random.integers(-1, len(self.routes[job])))
+        others = {name: chosen for name, chosen in self.route.items() if name != job}
+        return others if choice < 0 else others | {job: choice}
 
     def _moved(self) -> tuple[dict[Item, int], str]:
         # Levels are doubled, so that there is room before and after each.

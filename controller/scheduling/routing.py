@@ -1,8 +1,9 @@
-"""Which of its paths a flow takes: one fixed, one by hash, or the one with the least to carry."""
+"""Which of its paths a flow takes: one fixed, one by hash, one chosen, or the least loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 from zlib import crc32
 
@@ -59,6 +60,24 @@ class LeastLoaded:
     def choices(self, fabric: Fabric, src: str, dst: str, key: str) -> tuple[Path, ...]:
         """All shortest paths."""
         return fabric.paths(src, dst)
+
+
+Pin = tuple[str, str, str]
+"Source, destination, and what identifies the flow (see `Routing.choices`)."
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """Chosen paths; flows that are not named take any shortest path."""
+
+    paths: Mapping[Pin, int]
+    "Flow -> which of its shortest paths."
+
+    def choices(self, fabric: Fabric, src: str, dst: str, key: str) -> tuple[Path, ...]:
+        """The chosen path, counted round where links that failed have left fewer."""
+        paths = fabric.paths(src, dst)
+        chosen = self.paths.get((src, dst, key))
+        return paths if chosen is None else (paths[chosen % len(paths)],)
 
 
 ROUTINGS: dict[str, Callable[[int], Routing]] = {

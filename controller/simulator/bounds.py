@@ -17,7 +17,7 @@ from controller.scheduling.policy import Floats
 from controller.simulator.critical import Critical, Demand, critical, most_done
 from controller.simulator.simulate import plans_of
 
-GROWTHS = (1.02, 1.05, 1.1, 1.2)
+GROWTHS = (1.005, 1.01, 1.02, 1.05, 1.1, 1.2)
 "An interval ends at so many times its beginning: the least that keeps the programme small enough."
 LARGEST = 50_000
 "Columns above which the programme is not tried: each job alone is the bound then."

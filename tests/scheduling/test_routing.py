@@ -9,7 +9,14 @@ import pytest
 
 from controller.model.errors import BadInput
 from controller.model.fabrics import fat_tree
-from controller.scheduling.routing import EcmpHash, LeastLoaded, SinglePath, least_loaded, routing
+from controller.scheduling.routing import (
+    EcmpHash,
+    LeastLoaded,
+    Pinned,
+    SinglePath,
+    least_loaded,
+    routing,
+)
 
 FABRIC = fat_tree(4, 1e9)
 IDLE = np.zeros(len(FABRIC.links))
@@ -39,3 +46,12 @@ def test_least_loaded_avoids_the_busy_link_and_takes_the_first_of_equals() -> No
 def test_an_unknown_routing_is_refused_by_name() -> None:
     with pytest.raises(BadInput, match="ecmp"):
         routing("valiant")
+
+
+def test_a_pinned_flow_takes_the_path_chosen_for_it_and_another_any() -> None:
+    pinned = Pinned({("h1", "h16", "f"): 2})
+    assert pinned.choices(FABRIC, "h1", "h16", "f") == (PATHS[2],)
+    assert pinned.choices(FABRIC, "h1", "h16", "g") == PATHS
+    link = PATHS[0][2]
+    fewer = FABRIC.without([link]).paths("h1", "h16")
+    assert pinned.choices(FABRIC.without([link]), "h1", "h16", "f") == (fewer[2 % len(fewer)],)

@@ -49,6 +49,23 @@ def test_a_seed_decides_everything_and_the_budget_is_kept() -> None:
     assert first.evaluations == again.evaluations <= 26
 
 
+def test_a_choice_of_paths_is_part_of_what_is_searched() -> None:
+    routes = {"job0": [{("h1", "h2", "f"): 0}, {("h1", "h2", "f"): 1}]}
+
+    def routed(chosen: Policy) -> Outcome:
+        """Only the second path is any good."""
+        routing = getattr(chosen, "routing", None)
+        good = routing is not None and routing.paths == routes["job0"][1]
+        return Outcome(1.0 if good else 2.0, {name: 1.0 for name in JOBS})
+
+    found = search(routed, [policy("fair")], JOBS, budget=60, routes=routes)
+    assert isinstance(found.policy, FixedOrder)
+    assert found.outcome.cost == 1.0
+    assert found.policy.paths == routes["job0"][1]
+    again = policy(found.policy.spelled)
+    assert isinstance(again, FixedOrder) and again.paths == found.policy.paths
+
+
 def test_an_order_read_back_from_its_name_decides_the_same() -> None:
     state = state_of(FLOWS, [0, 1, 2], np.array([t.bits for t in FLOWS]), 0.0, [1.0, 1.0])
     for rule in RULES:

@@ -13,6 +13,7 @@ from controller.experiments.scenarios import pipeline
 from controller.model import Fabric, Flow, Job, PlacedJob, Task, Workload
 from controller.model.fabric import DisconnectedFabric
 from controller.model.fabrics import big_switch, leaf_spine
+from controller.scheduling.echelon_search import RULES, FixedOrder
 from controller.scheduling.registry import POLICIES, policy
 from controller.simulator.bounds import job_bound, workload_bound
 from controller.simulator.critical import most_done, preemptive
@@ -150,6 +151,92 @@ def test_no_policy_is_below_the_exact_optimum(instance: tuple[list[Transfer], li
             max(f for f, t in zip(finish, flows, strict=True) if t.group == g) for g in groups
         )
         assert total >= least * (1 - 1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**20))
+def test_the_programme_is_never_above_the_exact_optimum(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    fabric = big_switch(3, 8.0)
+    jobs = []
+    for j in range(int(random.integers(2, 5))):
+        flows = []
+        for f in range(int(random.integers(1, 4))):
+            src, dst = random.choice(["a", "b", "c"], 2, replace=False)
+            flows.append(Flow(f"f{f}", str(src), str(dst), float(random.uniform(0.1, 3))))
+        placement = {"a": "h1", "b": "h2", "c": "h3"}
+        jobs.append(PlacedJob(Job(f"j{j}", ("a", "b", "c"), (), tuple(flows)), placement))
+    weight = {placed.job.name: float(random.uniform(0.5, 2)) for placed in jobs}
+    bound = workload_bound(Workload(tuple(jobs)), fabric, {n: 1 / w for n, w in weight.items()})
+    coflows = [
+        [
+            Released(f.bytes, fabric.paths(placed.placement[f.src], placed.placement[f.dst])[0])
+            for f in placed.job.flows
+        ]
+        for placed in jobs
+    ]
+    weights = [weight[placed.job.name] for placed in jobs]
+    exact = least_weighted_completion(coflows, weights, np.array(fabric.capacities()))
+    assert bound.mean_slowdown <= exact / len(jobs) * (1 + 1e-6)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**20))
+def test_no_chosen_order_and_paths_are_below_the_bounds(seed: int) -> None:
+    workload, fabric = random_workload(2 * seed)  # even: two spines
+    random = np.random.default_rng(seed)
+    bound = workload_bound(workload, fabric, {p.job.name: 1.0 for p in workload.jobs}, (1.3,))
+    for rule in RULES:
+        level = {(p.job.name, -1): int(random.integers(4)) for p in workload.jobs}
+        paths = {
+            (p.placement[f.src], p.placement[f.dst], f.id): int(random.integers(2))
+            for p in workload.jobs
+            for f in p.job.flows
+        }
+        result = simulate(workload, fabric, FixedOrder(level, rule, paths), "enforced")
+        for record in result.played.jobs:
+            assert record.completion_s >= bound.completion_s[record.job] * (1 - 1e-9)
+        mean = np.mean(
+            [
+                record.completion_s / placed.job.iterations
+                for record, placed in zip(result.played.jobs, workload.jobs, strict=True)
+            ]
+        )
+        assert mean >= bound.mean_slowdown * (1 - 1e-6)
+
+
+def test_a_long_chain_of_coflows_is_seen_to_its_end() -> None:
+    # Each round, two flows to one worker: one after another on its link, however deep the chain.
+    tasks, flows = [Task("t0", "w2", 1.0)], []
+    for k in range(1, 21):
+        src = ("w0", "w1") if k % 2 == 0 else ("w2", "w2")
+        dst = ("w2", "w2") if k % 2 == 0 else ("w0", "w1")
+        for i in range(2):
+            after = tuple(
+                t.id for t in tasks if t.id.startswith(f"t{k - 1}") and t.worker == src[i]
+            )
+            flows.append(Flow(f"f{k}{i}", src[i], dst[i], 1.0, after))
+        for i, w in enumerate(sorted(set(dst))):
+            needs = tuple(f.id for f in flows if f.id.startswith(f"f{k}") and f.dst == w)
+            tasks.append(Task(f"t{k}.{i}", w, 1.0, needs))
+    job = Job("chain", ("w0", "w1", "w2"), tuple(tasks), tuple(flows), iterations=3)
+    workload = Workload((PlacedJob(job, {f"w{k}": f"h{k + 1}" for k in range(3)}),))
+    fabric = big_switch(3, 8.0)
+    least = job_bound(plans_of(workload, fabric)[0], fabric)
+    assert least == pytest.approx(
+        simulate(workload, fabric, policy("fifo")).played.jobs[0].completion_s
+    )
+
+
+def test_what_the_next_iteration_waits_for_passes_a_link_one_after_another() -> None:
+    # Two flows, released together, into one worker; its next iteration needs both.
+    tasks = (Task("a", "w0", 1.0), Task("b", "w1", 1.0))
+    flows = (Flow("f", "w0", "w1", 2.0, ("a",)), Flow("g", "w0", "w1", 3.0, ("a",)))
+    job = Job("j", ("w0", "w1"), tasks, flows, iterations=3)
+    workload = Workload((PlacedJob(job, {"w0": "h1", "w1": "h2"}),))
+    fabric = big_switch(2, 8.0)
+    least = job_bound(plans_of(workload, fabric)[0], fabric)
+    assert least == simulate(workload, fabric, policy("fifo")).played.jobs[0].completion_s
 
 
 def test_the_exact_optimum_of_a_small_instance_is_known() -> None:
