@@ -250,9 +250,10 @@ class Coordinator:
     def _begin(self, policy: str, ipv6: bool = False) -> None:
         """A fresh tracker and loop: nothing of one scenario reaches the next."""
         self.factor = wire_per_payload(ipv6)
-        self.tracker = Tracker(self.fabric, self.now())
+        chosen = make_policy(policy)
+        self.tracker = Tracker(self.fabric, self.now(), getattr(chosen, "routing", None))
         self.loop = DecisionLoop(
-            self.tracker, make_policy(policy), self.enforcer, self._tell, self._debounce, self.note
+            self.tracker, chosen, self.enforcer, self._tell, self._debounce, self.note
         )
         self._running = asyncio.get_running_loop().create_task(self.loop.run())
         self._running.add_done_callback(self._loop_ended)
