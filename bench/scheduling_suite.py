@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -86,7 +87,7 @@ def print_tables(rows: list[Row]) -> None:
     """Markdown: enforced slowdowns; over the bound; what queues cost."""
     names = [*POLICIES, SEARCH]
     print("\nMean slowdown, enforced model\n")
-    _table(rows, names, lambda row, name: row.enforced[name], "bound")
+    _table(rows, names, lambda row, name: row.enforced[name], "bound", "search / bound")
     print("\nEnforced / bound\n")
     _table(rows, names, lambda row, name: row.enforced[name] / row.bound, "method")
     print("\nEnforced / ideal - 1, per cent (pacing and 8 queues)\n")
@@ -95,19 +96,32 @@ def print_tables(rows: list[Row]) -> None:
     _table(rows, names, lambda row, name: 100 * (row.queues[name] / row.ideal[name] - 1), "cpu")
 
 
-def _table(rows, names, value, last) -> None:  # type: ignore[no-untyped-def]
-    print("| workload | " + " | ".join(names) + f" | {last} |")
-    print("|---|" + "---:|" * len(names) + "---|")
+def _table(
+    rows: list[Row], names: list[str], value: Callable[[Row, str], float], *last: str
+) -> None:
+    print("| workload | " + " | ".join([*names, *last]) + " |")
+    print("|---|" + "---:|" * (len(names) + len(last)))
     for row in rows:
-        extra = {
-            "bound": f"{row.bound:.3f}",
-            "method": row.method,
-            "cpu": f"{row.cpu_s:.0f} s",
-        }[last]
-        cells = " | ".join(f"{value(row, name):.3f}" for name in names)
-        print(f"| {row.name} | {cells} | {extra} |")
+        cells = [f"{value(row, name):.3f}" for name in names]
+        print(
+            f"| {row.name} | " + " | ".join([*cells, *(_extra(row, what) for what in last)]) + " |"
+        )
     means = " | ".join(f"{np.mean([value(row, name) for row in rows]):.3f}" for name in names)
-    print(f"| **mean** | {means} | |")
+    over = np.mean([row.enforced[SEARCH] / row.bound for row in rows])
+    print(
+        f"| **mean** | {means} | "
+        + " | ".join(f"{over:.3f}" if "/" in x else "" for x in last)
+        + " |"
+    )
+
+
+def _extra(row: Row, what: str) -> str:
+    return {
+        "bound": f"{row.bound:.3f}",
+        "search / bound": f"{row.enforced[SEARCH] / row.bound:.3f}",
+        "method": row.method,
+        "cpu": f"{row.cpu_s:.0f} s",
+    }[what]
 
 
 def targets(rows: list[Row]) -> list[dict[str, object]]:
