@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from controller.model import Flow, Job, Task
@@ -26,6 +28,19 @@ def test_bars_start_when_their_causes_have_ended() -> None:
     assert (bars["f1"].row, bars["f1"].start, bars["f1"].end) == ("w0", 2.0, 3.0)
     assert (bars["c2"].row, bars["c2"].start, bars["c2"].end) == ("w1", 4.0, 5.0)
     assert len({bars[f"f{k}"].colour for k in range(3)}) == 1
+
+
+def test_flows_have_their_ideal_finishes_where_these_differ() -> None:
+    bars = [bar for bar in draw.timeline(FIGURE2, 1e9) if bar.kind == "flow"]
+    assert [bar.ideal for bar in bars] == [1.0, 2.0, 3.0]  # f0 is ready at 1, then one a second
+    assert draw.to_html(FIGURE2, 1e9).count('stroke="#111"') == 3
+
+
+def test_flows_that_are_sent_at_once_are_drawn_below_each_other() -> None:
+    flows = tuple(Flow(f"f{k}", "a", "b", 125e6 * (k + 1)) for k in range(2))
+    page = draw.to_html(Job("x", ("a", "b"), (), flows), 1e9)
+    rows = re.findall(r'<rect x="[0-9.]+" y="(\d+)"', page)
+    assert len(set(rows)) == 2
 
 
 def test_the_terminal_shows_workers_and_arrangements() -> None:
