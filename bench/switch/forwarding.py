@@ -99,9 +99,10 @@ def loses(octets: int, rate: float, frames: int) -> float:
 
 
 def no_loss_rate(kind: str, octets: int, start: float, frames: int) -> float:
-    """The highest rate, to 3 %, that loses at most 10 of 10^6 in one of three attempts.
+    """The highest rate that loses at most 10 of 10^6 in one of three attempts.
 
-    The search plays a second at each rate; what it finds must then hold for `frames` frames or 10 s.
+    The search, to 3 %, plays a second at each rate; what it finds must then hold for `frames` frames or 5 s, or be
+    lowered by a tenth: small steps of a slow target would take many minutes.
     """
     forwarder = TARGETS[kind]()
 
@@ -118,8 +119,8 @@ def no_loss_rate(kind: str, octets: int, start: float, frames: int) -> float:
         while high / low > 1.03:
             middle = (low * high) ** 0.5
             low, high = (middle, high) if holds(middle, middle) else (low, middle)
-        while not holds(low, min(frames, 10 * low)):
-            low /= 1.03
+        while not holds(low, min(frames, 5 * low)):
+            low /= 1.1
         return low
     finally:
         forwarder.close()

@@ -20,8 +20,7 @@ def snapshot(state: ForwardingState) -> list[p4r.Update]:
 def replay(state: ForwardingState, updates: list[p4r.Update]) -> list[RequestError]:
     """Write a snapshot; the errors of what does not fit."""
     lost = []
-    for update in updates:
-        error = state.write_one(update)
+    for update, error in zip(updates, state.write(updates), strict=True):
         if error is not None and error.code == Code.ALREADY_EXISTS:
             # an entry that the program itself brings (`entries` in the source)
             error = state.write_one(p4r.Update(type=MODIFY, entity=update.entity))
