@@ -84,12 +84,18 @@ def group_rows(group: Ints, groups: int, key: Floats, tie: Ints) -> tuple[Ints, 
 
 
 @compiled
-def rounded(key: Floats) -> Floats:
+def rounded(key: float) -> float:
     """Keys closer than 1e-12 of their size made equal."""
+    mantissa, exponent = frexp(key)
+    return ldexp(np.rint(mantissa * 2.0**40), exponent)
+
+
+@compiled
+def all_rounded(key: Floats) -> Floats:
+    """`rounded` for every key."""
     out = np.empty(len(key))
     for i in range(len(key)):
-        mantissa, exponent = frexp(key[i])
-        out[i] = ldexp(np.rint(mantissa * 2.0**40), exponent)
+        out[i] = rounded(key[i])
     return out
 
 
@@ -97,7 +103,7 @@ def rounded(key: Floats) -> Floats:
 def ordered(key: Floats, tie: Ints) -> Ints:
     """Indices by ascending (rounded) key, then tie."""
     order = np.arange(len(key))
-    _sort_rows(order, 0, len(key), rounded(key), tie, np.empty(len(key), np.int64))
+    _sort_rows(order, 0, len(key), all_rounded(key), tie, np.empty(len(key), np.int64))
     return order
 
 

@@ -124,7 +124,7 @@ def _edges(
     begins: list[list[int]] = [[] for _ in job.workers]
     last_task: dict[int, int] = {}
     for i, (node, worker) in enumerate(zip(nodes, [*task_worker, *src_worker], strict=True)):
-        before = {number[name] for name in node.after}
+        before = {number[name] for name in node.after} if node.after else set()
         if i < len(job.tasks):
             takes_turn = worker not in last_task
             if not takes_turn:

@@ -49,7 +49,7 @@ def tau(state: NetworkState, formed: Formation) -> Floats:
 def rounded(key: Floats) -> Floats:
     """Keys closer than 1e-12 of their size made equal, so that the order in which sums were taken
     decides nothing."""
-    out: Floats = kernels.rounded(key)
+    out: Floats = kernels.all_rounded(key)
     return out
 
 

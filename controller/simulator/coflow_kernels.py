@@ -10,12 +10,10 @@ O(coflows + ports of those served), not O(flows).
 
 from __future__ import annotations
 
-from math import frexp, ldexp
-
 import numpy as np
 
 from controller.scheduling.compiling import compiled
-from controller.scheduling.kernels import NOTHING, last_first
+from controller.scheduling.kernels import NOTHING, last_first, rounded
 from controller.scheduling.policy import Floats, Ints
 from controller.simulator.bits import (
     NO_BITS,
@@ -125,7 +123,7 @@ def play(
                             tightest[g] = max(tightest[g], load[e] / capacity[entry_link[e]])
                         else:
                             tightest[g] = np.inf
-                key[g] = _rounded(left[g] * tightest[g] / weight[g])
+                key[g] = rounded(left[g] * tightest[g] / weight[g])
             _sort(order, active, key)
         elif active > 1:
             _bssi(
@@ -354,13 +352,6 @@ def _usable(mask: Bits, open_: Bits, is_src: Bits) -> bool:
         sends = sends or both & is_src[w] != NO_BITS
         receives = receives or both & ~is_src[w] != NO_BITS
     return sends and receives
-
-
-@compiled
-def _rounded(key: float) -> float:
-    """As `ranks.ordered`: keys closer than 1e-12 of their size are equal."""
-    mantissa, exponent = frexp(key)
-    return ldexp(np.rint(mantissa * 2.0**40), exponent)
 
 
 @compiled

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 
@@ -69,16 +71,30 @@ def play(
 def plans_of(workload: Workload, fabric: Fabric, iterations: int | None = None) -> list[JobPlan]:
     """The workload's jobs compiled for a fabric. Raises `BadInput`, also for a job two of whose
     hosts have no path between them, whenever it would send."""
-    require_valid(workload)
-    plans = []
-    for placed in workload.jobs:
-        if iterations is not None:
-            placed = replace(placed, job=replace(placed.job, iterations=iterations))
-        plan = compile_valid(placed, fabric, size_scale=scale_of(placed.job, fabric))
-        for src, dst in dict.fromkeys(zip(plan.src, plan.dst, strict=True)):
+    with _no_collection():
+        require_valid(workload)
+        plans = []
+        for placed in workload.jobs:
+            if iterations is not None:
+                placed = replace(placed, job=replace(placed.job, iterations=iterations))
+            plans.append(compile_valid(placed, fabric, size_scale=scale_of(placed.job, fabric)))
+        pairs = (pair for plan in plans for pair in zip(plan.src, plan.dst, strict=True))
+        for src, dst in dict.fromkeys(pairs):
             fabric.paths(src, dst)  # raises where there is none
-        plans.append(plan)
     return plans
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage is looked for: plans are many small objects and no garbage, and looking for some
+    takes as long as making them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class Simulation:
