@@ -250,10 +250,11 @@ class Dataplane:
 
     # -- life cycle -------------------------------------------------------------------------------------------
 
-    def load(self, json: bytes) -> None:
+    def load(self, json: bytes, fill: Callable[[], None] = lambda: None) -> None:
         """Generate, compile (or find in the cache) and swap in a program. All table, counter, meter, register and
         action-profile state starts afresh (const entries and defaults from the JSON); multicast groups and clone
-        sessions are cleared; ports stay.
+        sessions are cleared; ports stay. Frames wait in their rings until `fill` has run: what it writes is there
+        before the first of them.
 
         Raises UnsupportedProgram (construct and source line) or ValueError (not a BMv2 JSON); the old program stays.
         """
@@ -274,6 +275,7 @@ class Dataplane:
                 "value set": {v.name: v.id for v in program.value_sets},
             }
             self._fill(self._rt, filling)
+            fill()
         finally:
             self._lib.sw_resume(self._rt)
             close_program(old.value)

@@ -162,6 +162,19 @@ def percentile(values: list[float], share: float) -> float:
     return values[min(len(values) - 1, int(share * len(values)))]
 
 
+def delay_rows(kinds: list[str], repeats: int) -> Iterator[Row]:
+    """Medians over the repeats, the kinds in turn."""
+    runs = [{kind: delays_us(kind, 2000) for kind in kinds} for _ in range(repeats)]
+
+    def delay(kind: str, share: float) -> float:
+        return statistics.median(percentile(run[kind], share) for run in runs)
+
+    theirs = delay("bmv2", 0.5) if "bmv2" in kinds else None
+    yield at_most("delay, p99 against p50", delay("ours", 0.99), theirs, Bmv2.name, "us", 1)
+    ours, bare = delay("ours", 0.5), delay("bare", 0.5)
+    yield Row("delay, p50", ours, bare, Bare.name, "us", ours / bare, "-", None)
+
+
 def measure(seconds: float, repeats: int, frames: int) -> Iterator[Row]:
     """All rows of this part."""
     add_veth("gen0", "sw1")
@@ -183,16 +196,7 @@ def measure(seconds: float, repeats: int, frames: int) -> Iterator[Row]:
         yield at_least(
             "no-loss rate, 64 B", rates["ours"], rates.get("bmv2"), Bmv2.name, "frames/s", 5
         )
-        delays = {kind: delays_us(kind, 2000) for kind in kinds}
-        theirs = percentile(delays["bmv2"], 0.5) if "bmv2" in delays else None
-        yield at_most(
-            "delay, p99 against p50", percentile(delays["ours"], 0.99), theirs, Bmv2.name, "us", 1
-        )
-        yield Row(
-            "delay, p50", percentile(delays["ours"], 0.5), percentile(delays["bare"], 0.5),
-            Bare.name, "us", percentile(delays["ours"], 0.5) / percentile(delays["bare"], 0.5),
-            "-", None,
-        )  # fmt: skip
+        yield from delay_rows(kinds, repeats)
     finally:
         for name in ("gen0", "out0"):
             delete_veth(name)

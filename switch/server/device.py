@@ -173,7 +173,7 @@ class Device:
                 self._drop_saved()
                 self._saved = _Saved(pipeline, self._make_scratch(), self._ports)
             elif request.action == SetRequest.VERIFY_AND_COMMIT:
-                self._commit(pipeline)
+                self._commit(pipeline, [])
             elif request.action == SetRequest.RECONCILE_AND_COMMIT:
                 self._reconcile(pipeline)
 
@@ -206,10 +206,15 @@ class Device:
         with _compiling():
             return build(copy, self._dataplane.check)
 
-    def _commit(self, pipeline: Pipeline) -> None:
+    def _commit(self, pipeline: Pipeline, updates: list[p4r.Update]) -> None:
+        """Run a pipeline; no frame meets it before the updates are done."""
         self._drop_saved()
-        self._dataplane.load(pipeline.json)
-        self._state = ForwardingState(pipeline, self._dataplane, self._ports, self._send_digest)
+
+        def fill() -> None:
+            self._state = ForwardingState(pipeline, self._dataplane, self._ports, self._send_digest)
+            replay(self._state, updates)
+
+        self._dataplane.load(pipeline.json, fill)
         _LOG.info("pipeline committed: %d tables", len(pipeline.tables))
 
     def _commit_saved(self, request: SetRequest) -> None:
@@ -218,9 +223,7 @@ class Device:
         saved = self._saved
         if saved is None:
             raise RequestError(Code.NOT_FOUND, "no config was saved (VERIFY_AND_SAVE)")
-        self._commit(saved.state.pipeline)
-        assert self._state is not None
-        self._state.write(saved.updates)
+        self._commit(saved.state.pipeline, saved.updates)
 
     def _reconcile(self, pipeline: Pipeline) -> None:
         """Carry the state over to a new pipeline, tried on a scratch data plane first: all of it or nothing."""
@@ -235,9 +238,7 @@ class Device:
             raise invalid(
                 f"{len(lost)} entities do not fit the new pipeline; the first: {lost[0].message}"
             )
-        self._commit(pipeline)
-        assert self._state is not None
-        replay(self._state, updates)
+        self._commit(pipeline, updates)
 
     def _is_running(self, config: p4r.ForwardingPipelineConfig) -> bool:
         if self._state is None or self._saved is not None:

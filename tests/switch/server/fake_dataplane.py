@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from switch.dataplane import (
     DataplaneError,
@@ -51,7 +51,7 @@ class FakeDataplane:
             raise ValueError("not JSON")
         return self.programs[json]
 
-    def load(self, json: bytes) -> None:
+    def load(self, json: bytes, fill: Callable[[], None] = lambda: None) -> None:
         self._program = self.check(json)
         self._clear()
         self.loads += 1
@@ -64,6 +64,7 @@ class FakeDataplane:
                     1,
                     Target(TargetKind.ACTION, table.actions[0], self._zeros(table.actions[0])),
                 )
+        fill()
 
     def close(self) -> None:
         if not self.closed:
