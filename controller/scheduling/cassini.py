@@ -37,6 +37,10 @@ class Circle:
     "bit/s that it asks of each link while busy."
 
 
+AT_ONCE = 1e-9
+"Seconds: a slot that comes so soon has come, or who plays us would ask again at the same instant."
+
+
 class Cassini:
     """Jobs are rotated on the circle of their joint period; the phase of a job then begins at its
     slot and is held until the next one where it would begin more than 5 % of a period late.
@@ -63,7 +67,7 @@ class Cassini:
     def decide(self, state: NetworkState) -> Decision:
         """One rank for all; the flows of a phase whose slot has not come are held until it has."""
         begins = self._begins(state)
-        held = begins > state.time
+        held = begins > state.time + AT_ONCE
         pace = np.where(held[state.group], 0.0, np.inf)
         return Decision(
             rank=np.zeros(state.flows, np.int64),
@@ -141,8 +145,12 @@ def rotate(circles: dict[int, Circle], capacity: Floats) -> dict[int, float]:
             if j in placed:
                 total -= asked[j][:, None] * _busy(circles[j], shift[j], times)
             choices = [circles[j].period * k / SHIFTS for k in range(SHIFTS)]
+            used = asked[j] > 0  # on the other links all shifts are alike
             scores = [
-                score(total + asked[j][:, None] * _busy(circles[j], choice, times), limit)
+                score(
+                    total[used] + asked[j][used, None] * _busy(circles[j], choice, times),
+                    limit[used],
+                )
                 for choice in choices
             ]
             shift[j] = choices[int(np.argmax(np.round(scores, 12)))]

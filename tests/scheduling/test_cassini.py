@@ -44,3 +44,13 @@ def test_jobs_that_contend_with_none_are_never_held() -> None:
     job = state.jobs[0]
     job.alone_s, job.silent_s, job.first_group, job.link_bytes = 2.0, 1.0, 0, {0: 1 / 8}
     assert policy("cassini").decide(state).rate.tolist() == [1.0]
+
+
+def test_a_slot_that_rounding_puts_just_ahead_has_come() -> None:
+    now = 5.0 - 1e-15 * 4  # else the player would be told to ask again at the instant it is in
+    flows = [Transfer(0, 1.0, 4.0), Transfer(1, 1.0, 4.0)]
+    state = state_of(flows, [0, 1], np.array([1.0, 1.0]), now, [1.0])
+    for job in state.jobs:
+        job.alone_s, job.silent_s, job.first_group, job.link_bytes = 2.0, 1.0, 0, {0: 1 / 8}
+    assert now < 5.0
+    assert policy("cassini").decide(state).valid_until == float("inf")
