@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Hashable
 
 from controller.model.rule import FlowKey
@@ -17,6 +18,8 @@ UNSENT_SECONDS = 0.0035
 moments in which a busy machine does not run us, little enough that a hold acts at once."""
 
 UNSENT_UNPACED = 65_536
+
+_PROBE_WAIT, _PROBE_POLL = 0.01, 0.0005  # seconds
 
 
 class Connection:
@@ -32,6 +35,7 @@ class Connection:
         self._pace: float | None = None
         self._target = target
         self._connected = False
+        self._raised = False
         self.flows = 0
         "Flows it was given so far."
         try:
@@ -51,6 +55,7 @@ class Connection:
             tag(self._sock, class_)
             self._class = class_
         if pace != self._pace:
+            self._raised = self._pace is not None and pace > self._pace
             self._pacer.set_rate(self._sock, pace)
             kernel.limit_unsent(self._sock, self._unsent(pace))
             self._pace = pace
@@ -63,6 +68,24 @@ class Connection:
         if self._pace is None or self._pace == float("inf"):
             return float("inf") if more else 0.0
         return (self.info().unsent + more) / self._pacer.bytes(self._pace)
+
+    async def renew_rate(self, probe: memoryview) -> int:
+        """Where the pace was raised while nothing was under way: sends some of `probe`, and waits
+        for its acknowledgement. Returns the bytes sent.
+
+        The kernel computes a socket's rate anew when an acknowledgement comes. Until then the first
+        bytes count at the old rate, and what follows waits for them: for 150 ms after 1 Mbit/s.
+        """
+        if not self._raised:
+            return 0
+        self._raised = False
+        info = self.info()
+        if info.unacked or info.unsent or not self._connected:
+            return 0
+        taken, deadline = self.try_send(probe), time.monotonic() + _PROBE_WAIT
+        while self.info().unacked and time.monotonic() < deadline:
+            await asyncio.sleep(_PROBE_POLL)
+        return taken
 
     async def connect(self) -> None:
         """Connects unless it is. Raises OSError naming the target."""

@@ -33,6 +33,8 @@ class TcpInfo:
     "Payload bytes acknowledged over the connection's life."
     unsent: int
     "Payload bytes handed over but not sent yet."
+    unacked: int
+    "Segments under way."
     retransmits: int
     "Segments sent again over the connection's life."
     segments: int
@@ -53,6 +55,7 @@ def tcp_info(sock: socket.socket) -> TcpInfo:
         # on some versions, so callers take differences.
         acked=acked,
         unsent=fields[38],
+        unacked=words[4],
         retransmits=words[23],
         segments=fields[36],
         smoothed_rtt=words[15] * 1e-6,
@@ -75,6 +78,11 @@ def pin_congestion_control(sock: socket.socket, name: str) -> str:
         ) from error
     said = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
     return said.split(b"\0", 1)[0].decode()
+
+
+def ack_at_once(sock: socket.socket) -> None:
+    """The next segments are acknowledged one by one, however small they are."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
 
 def limit_unsent(sock: socket.socket, size: int) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from host_agent import framing
+from host_agent import framing, kernel
 from host_agent.tagging import tag
 
 _BUFFER = 262_144
@@ -92,6 +92,7 @@ class Receiver:
                         return
                     left -= taken
                 self._arrived(number, iteration, size, self._now())
+                kernel.ack_at_once(sock)  # the next flow's sender waits for its first one
         except OSError as error:
             self._stray(f"connection from {peer}: {error.strerror}")
 

@@ -11,6 +11,7 @@ from host_agent import framing, kernel
 from host_agent.connection import Connection
 
 _CHUNK = memoryview(bytes(262_144))
+_PROBE = 2 * 1448  # acknowledged at once in the middle of a flow, where one segment may not be
 _DRAIN_POLL = (0.002, 0.02)  # seconds between looks at the last bytes: first, and at most
 
 UNSENT_LEAVES = 0.006
@@ -152,13 +153,16 @@ class OutgoingFlow:
         data, left = memoryview(self._header), self._size
         while left > 0:
             await self._open.wait()
-            taken = self.connection.try_send(data)
+            taken = await self.connection.renew_rate(data[:_PROBE])
+            taken = taken or self.connection.try_send(data)
             if not taken:
                 await self.connection.writable()
                 continue
             left -= taken
             data = data[taken:] or _CHUNK[: min(left, len(_CHUNK))]
-            if not self._ending and (soon := self.connection.seconds_to_send(left)) <= LEAD:
+            if self._ending or not self._open.is_set():
+                continue
+            if (soon := self.connection.seconds_to_send(left)) <= LEAD:
                 self._ending = True
                 self._drop_later(0.0)
                 ending(self._now() + soon)

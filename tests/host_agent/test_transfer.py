@@ -188,3 +188,18 @@ async def test_an_earlier_setting_stands_until_a_later_moment_comes() -> None:
         assert flow.acked == stopped
         flow.set(7, math.inf)
         await running
+
+
+async def test_after_a_raise_something_small_goes_first_and_is_acknowledged() -> None:
+    async with ends() as both:
+        slow = both.flow(number=1, size=20_000)
+        slow.set(7, 10 * MBIT)
+        await start(slow)
+        probe = memoryview(bytes(64))
+        assert await both.connection.renew_rate(probe) == 0
+        both.connection.set(7, 5 * MBIT)
+        assert await both.connection.renew_rate(probe) == 0
+        both.connection.set(7, 80 * MBIT)
+        assert await both.connection.renew_rate(probe) == 64
+        assert both.connection.info().unacked == 0
+        assert await both.connection.renew_rate(probe) == 0
