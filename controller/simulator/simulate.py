@@ -20,7 +20,7 @@ from controller.scheduling.policy import Ints, JobState, NetworkState, Policy
 from controller.scheduling.routing import LeastLoaded, Routing
 from controller.scheduling.state import job_state
 from controller.simulator import coflows, events, fluid
-from controller.simulator.agenda import schedule
+from controller.simulator.agenda import same_instant, schedule
 from controller.simulator.allocation import allocator
 from controller.simulator.critical import rhythm
 from controller.simulator.result import Log, SimulationResult, result_of
@@ -195,12 +195,13 @@ class Simulation:
         """Ask for the rates of the parts that want them. Raises `WorkFailed` on bad ones."""
         run = self.run
         now, asked = float(run.clock[0]["now"]), int(run.clock[0]["asked"])
+        later = same_instant(same_instant(now))  # asked again at this instant it would say the same
         for first, last in pairwise(run.asked[: asked + 1].tolist()):
             rows = run.members[first:last]
             rows = rows[np.argsort(run.rows["tie"][rows])]  # canonical: ties may go by place
             given = self._allocator.allocate(self.state(now, rows))
             classes = _NONE if given.classes is None else given.classes
-            if not fluid.decide(run, rows, given.rate, given.valid_until, classes):
+            if not fluid.decide(run, rows, given.rate, max(given.valid_until, later), classes):
                 raise WorkFailed(
                     f"at {now:g} s a policy gave a rate that is negative or not a number"
                 )

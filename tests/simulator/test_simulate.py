@@ -200,6 +200,22 @@ def test_a_policy_is_asked_again_when_it_wants_to_be() -> None:
     assert result.played.flows[0].finish == pytest.approx(5.0)
 
 
+def test_a_policy_that_wants_to_be_asked_at_the_same_instant_again_is_asked_after_it() -> None:
+    class Hasty:
+        """Up to and at 1 s it wants to be asked at 1 s; then it does not care."""
+
+        name, local = "hasty", True
+
+        def decide(self, state: NetworkState) -> Decision:
+            decision = policy("fifo").decide(state)
+            decision.valid_until = 1.0 if state.time <= 1.0 else float("inf")
+            return decision
+
+    workload = Workload((coflow_job("C", [("h1", "h2", 3.0)] * 2),))
+    result = simulate(workload, big_switch(2, RATE), Hasty())
+    assert [flow.finish for flow in result.played.flows] == pytest.approx([3.0, 6.0])
+
+
 def test_a_flow_that_never_gets_a_rate_is_named() -> None:
     class Lazy:
         name, local = "lazy", False
