@@ -382,6 +382,8 @@ def test_a_capture_without_a_period_is_one_iteration(write: Any) -> None:
         ("htsim.topo", b"Radix_Up 2\nRadix_Down 2\nTier 1", b"Tier 1", "tier 0 has no radix_down"),
         ("htsim.topo", b"Tiers 3", b"Tiers 9", "9 tiers, 16 nodes: expected 2 or 3"),
         ("htsim.topo", b"Podsize 4", b"Podsize", r":4: podsize: expected a key and a number|Podsize"),
+        ("htsim.topo", b"Nodes 16", b"Nodes .6", "3 tiers, 0.6 nodes: expected 2 or 3"),
+        ("htsim.topo", b"Radix_Down 2\nTier 1", b"Radix_Down .2\nTier 1", "tier 0 has no radix_down"),
         ("htsim.topo", b"Nodes 16", b"Nodes -16", r":2: Nodes: -16: expected a number >= 0"),
         ("switches.csv", b"\n2,4,", b"\n0,4,", r":2: num_switch: '0': expected a whole number"),
         ("switches.csv", b"2,4,8,92,350\n", b"", "no rows below its columns"),

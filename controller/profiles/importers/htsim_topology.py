@@ -27,7 +27,7 @@ def load(paths: list[Path], options: Options) -> Imported:
 
     def need(tier: int, key: str) -> int:
         value = tiers.get(tier, {}).get(key, 0)
-        if not 0 < value <= _MOST:
+        if not 1 <= value <= _MOST:
             raise ProfileError(
                 str(path), f"tier {tier} has no {key}: expected 1 to {_MOST}", key=key
             )
@@ -38,7 +38,7 @@ def load(paths: list[Path], options: Options) -> Imported:
             options.reference_rate or DEFAULT_RATE
         )
 
-    if count not in (2, 3) or not 0 < nodes <= _MOST:
+    if count not in (2, 3) or not 1 <= nodes <= _MOST:
         raise ProfileError(str(path), f"{count:g} tiers, {nodes:g} nodes: expected 2 or 3 tiers")
     down, up = need(0, "radix_down"), need(0, "radix_up")
     bundle = int(tiers.get(1, {}).get("bundle", 1)) or 1
