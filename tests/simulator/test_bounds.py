@@ -207,7 +207,8 @@ def test_no_chosen_order_and_paths_are_below_the_bounds(seed: int) -> None:
 
 def test_a_long_chain_of_coflows_is_seen_to_its_end() -> None:
     # Each round, two flows to one worker: one after another on its link, however deep the chain.
-    tasks, flows = [Task("t0", "w2", 1.0)], []
+    tasks = [Task("t0", "w2", 1.0)]
+    flows: list[Flow] = []
     for k in range(1, 21):
         src = ("w0", "w1") if k % 2 == 0 else ("w2", "w2")
         dst = ("w2", "w2") if k % 2 == 0 else ("w0", "w1")
