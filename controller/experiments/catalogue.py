@@ -32,7 +32,7 @@ from topologies.emulation import best_target
 
 TOPOLOGY = "leaf-spine:2x2x4"
 "2 leaves, 2 spines, 8 hosts: the core carries half of what the hosts can send."
-LINK_RATE = {"embedded": "40mbit", "bmv2": "10mbit"}
+LINK_RATE = {"embedded": "40mbit", "bmv2": "6mbit"}
 "What each target carries on two cores with room to spare."
 SCENARIOS = ("figure2", "two-pipelines", "training")
 

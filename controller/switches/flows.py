@@ -18,6 +18,10 @@ ACK_SHARE = 0.05
 METER_SLACK = 1.05
 "The edge polices this much above the rate that the host is told."
 
+UNPACED = 2.0
+"""The edge polices an unpaced flow above this part of its path's rate, so never. It has a meter all the same: on BMv2 an
+entry that is modified without one keeps the one it had."""
+
 BURST_BYTES = 65536
 "Less has cost retransmissions."
 
@@ -31,17 +35,17 @@ def rule_entries(routes: Routes, rule: FlowRule) -> list[tuple[str, fy.P4TableEn
     """
     if not rule.path:
         return []
-    policed = None if rule.meter_rate is None else meter(rule.meter_rate * METER_SLACK)
-    rate_of_acks = min(routes.network.links[link >> 1].rate_bps for link in rule.path) * ACK_SHARE
+    line_rate = min(routes.network.links[link >> 1].rate_bps for link in rule.path)
+    policed = UNPACED * line_rate if rule.meter_rate is None else METER_SLACK * rule.meter_rate
     return [
-        *_way(routes, rule.key, rule.class_, rule.path, rule.dst_host, policed),
+        *_way(routes, rule.key, rule.class_, rule.path, rule.dst_host, meter(policed)),
         *_way(
             routes,
             rule.key.reversed(),
             ACK_CLASS,
             back(rule.path),
             rule.src_host,
-            meter(rate_of_acks),
+            meter(ACK_SHARE * line_rate),
         ),
     ]
 
@@ -74,7 +78,7 @@ def _way(
     class_: int,
     path: Path,
     dst_host: str,
-    policed: fy.P4MeterConfig | None,
+    policed: fy.P4MeterConfig,
 ) -> Iterator[tuple[str, fy.P4TableEntry]]:
     alive = not routes.failed & set(path)
     for hop, link in enumerate(path[1:]):
