@@ -127,7 +127,11 @@ def to_html(job: Job, rate: float) -> str:
         for i, line in enumerate(describe(job))
     )
     name = html.escape(job.name)
-    ticks = " A black tick is a flow's ideal finish." if any(bar.ideal is not None for bar in bars) else ""
+    ticks = (
+        " A black tick is a flow's ideal finish."
+        if any(bar.ideal is not None for bar in bars)
+        else ""
+    )
     return (
         f"<!doctype html><meta charset=utf-8><title>{name}</title><style>"
         "body{font:14px sans-serif;margin:2em}svg text{font:11px sans-serif}ul{padding:0}"
