@@ -12,7 +12,7 @@ from host_agent import kernel
 from host_agent.pacing import SocketPacer
 from host_agent.tagging import tag
 
-MIN_UNSENT, MAX_UNSENT = 8_192, 1_048_576
+MIN_UNSENT, MAX_UNSENT = 4_344, 1_048_576
 UNSENT_SECONDS = 0.0035
 """How much of a flow may stand unsent in the kernel, in time at its rate: enough to bridge the
 moments in which a busy machine does not run us, little enough that a hold acts at once."""

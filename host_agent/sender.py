@@ -15,8 +15,8 @@ _PROBE = 2 * 1448  # acknowledged at once in the middle of a flow, where one seg
 _DRAIN_POLL = (0.002, 0.02)  # seconds between looks at the last bytes: first, and at most
 
 UNSENT_LEAVES = 0.006
-"""Seconds in which what stands unsent in the kernel leaves the host. A flow that is to be held from a
-moment on hands over nothing in the last of them before it."""
+"""Seconds, at least, in which what stands unsent in the kernel leaves the host. A flow that is to be
+held from a moment on hands over nothing in the last of them before it."""
 
 LEAD = 0.015
 """Seconds ahead of which it is told that a flow will be ready, or a paced one at its end: longer than
@@ -79,7 +79,7 @@ class OutgoingFlow:
         if self._ending:
             return
         if pace <= 0:
-            not_before -= UNSENT_LEAVES
+            not_before -= max(UNSENT_LEAVES, self.connection.seconds_to_send(0))
         now, loop = self._now(), asyncio.get_running_loop()
         moment = loop.time() + max(0.0, not_before - now)
         self._drop_later(moment)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from controller.coordinator.plans import FRAME
 from controller.scheduling.policy import Floats, NetworkState
 
 TRICKLE = 0.05
 "Part of an equal share of its most crowded link below which a flow is held."
+
+A_FRAME_EVERY = 0.03
+"Seconds: a flow too slow for that is held too, unless it has an equal share."
 
 
 def without_trickles(state: NetworkState, pace: Floats) -> Floats:
@@ -25,7 +29,8 @@ def without_trickles(state: NetworkState, pace: Floats) -> Floats:
     users = np.bincount(state.path_links, minlength=len(state.capacity))
     share = state.capacity / np.maximum(users, 1)
     rows = np.flatnonzero(entries > 0)
-    least = np.full(state.flows, 0.0)
-    least[rows] = TRICKLE * np.minimum.reduceat(share[state.path_links], state.path_start[rows])
-    out[pace < least] = 0.0
+    equal = np.full(state.flows, 0.0)
+    equal[rows] = np.minimum.reduceat(share[state.path_links], state.path_start[rows])
+    slow = np.minimum(FRAME * 8 / A_FRAME_EVERY, (1 - 1e-9) * equal)
+    out[pace < np.maximum(TRICKLE * equal, slow)] = 0.0
     return out

@@ -39,6 +39,15 @@ def test_the_limit_is_a_part_of_an_equal_share() -> None:
     assert without_trickles(state_of(2), paces).tolist() == [paces[0], 0.0]
 
 
+def test_on_slow_links_a_frame_now_and_then_is_next_to_nothing_too() -> None:
+    state = state_of(2)
+    state.capacity[:] = 4e6
+    paces = np.array([3.7e6, 0.3e6])
+    assert without_trickles(state, paces).tolist() == [3.7e6, 0.0]
+    state.capacity[:] = 0.5e6  # an equal share is below that: the better half of it goes
+    assert without_trickles(state, np.array([0.3e6, 0.2e6])).tolist() == [0.3e6, 0.0]
+
+
 def test_unpaced_flows_and_holds_stay_as_they_are() -> None:
     paces = np.array([np.inf, 0.0])
     assert without_trickles(state_of(2), paces).tolist() == paces.tolist()
