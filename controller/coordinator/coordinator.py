@@ -54,6 +54,7 @@ class Coordinator:
         self.scenario: Scenario | None = None
         self.notes: list[str] = []
         "What happened outside scenarios that somebody should know."
+        self._keys: dict[FlowName, FlowKey] = {}  # of clients' flows until they are closed
         self._debounce = debounce
         self._attached = asyncio.Condition()
         self._playing = asyncio.Lock()
@@ -141,6 +142,8 @@ class Coordinator:
             five = message.key
             key = FlowKey(five.src_ip, five.dst_ip, five.protocol, five.src_port, five.dst_port)
         flow = self.tracker.announce(flow_name(message.id), key, session.number, message.at)
+        if key is not None and session.role == "client":
+            self._keys[flow.name] = key
         if self.scenario is not None:
             self.scenario.flow_ready(flow)
         if flow.slot != LOCAL:
@@ -175,9 +178,10 @@ class Coordinator:
             self.loop.wake()
 
     def _flow_closed(self, message: api.FlowClosed) -> None:
-        flow = self.tracker.flows.get(flow_name(message.id))
-        if flow is not None:
-            self._end(flow)
+        name = flow_name(message.id)
+        self.tracker.finish(name)
+        if (key := self._keys.pop(name, None)) is not None:
+            self.loop.forget(key)
 
     def _end(self, flow: LiveFlow) -> None:
         """A flow will send nothing more, and its connection carries no other."""

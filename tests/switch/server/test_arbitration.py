@@ -31,6 +31,13 @@ def status(controller: Controller) -> tuple[int, int]:
     return update.status.code, update.election_id.high << 64 | update.election_id.low
 
 
+def joined(connect: Connect, election_id: int) -> Controller:
+    """A controller that has been answered: streams are served side by side, in no order."""
+    controller = connect(election_id)
+    controller.arbitration()
+    return controller
+
+
 def ends_with(controller: Controller) -> grpc.StatusCode:
     with pytest.raises(grpc.RpcError) as caught:
         controller.receive()
@@ -48,9 +55,7 @@ def test_the_highest_election_id_is_primary(connect: Connect) -> None:
 
 
 def test_a_backup_is_promoted_when_the_primary_goes(connect: Connect) -> None:
-    first, second, third = connect(9), connect(5), connect(7)
-    for controller in (first, second, third):
-        controller.arbitration()
+    first, second, third = (joined(connect, election_id) for election_id in (9, 5, 7))
     first.close()
     assert status(third) == (Code.OK, 7)
     assert status(second) == (Code.ALREADY_EXISTS, 7)
@@ -88,8 +93,7 @@ def test_a_write_that_has_begun_ends_before_another_client_is_told_that_it_is_pr
 
 
 def test_a_primary_can_step_down_and_back_up(connect: Connect) -> None:
-    first, second = connect(9), connect(5)
-    first.arbitration(), second.arbitration()
+    first, second = joined(connect, 9), joined(connect, 5)
     first.arbitrate(4)
     assert status(first) == (Code.ALREADY_EXISTS, 5)
     assert status(second) == (Code.OK, 5)
