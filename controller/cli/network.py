@@ -77,14 +77,15 @@ def run(
     """The main job: real TCP through P4 switches under several policies, beside the model."""
     from controller.experiments import catalogue
     from controller.model.units import parse_time
+    from controller.profiles.importers.report import Options
 
     fabric, chosen = catalogue.live_fabric(topology, link_rate, target)
     live = _Live(fabric, chosen, policy, seed, out, json)
     if file is not None:
         if scenario:
             raise BadInput("--scenario names built-in workloads: give it or a file, not both")
-        rate = _rate(reference_rate)
-        how = catalogue.Retelling(placement, seed, iterations, time_scale, reference_rate=rate)
+        options = Options(reference_rate=_rate(reference_rate))
+        how = catalogue.Retelling(placement, seed, iterations, time_scale, options=options)
         live.play_file(file, how)
         return
     unit = parse_time(time_unit)
@@ -117,11 +118,10 @@ def replay(
     from controller.experiments.inputs import read_problem, retimed
     from controller.profiles.importers.report import Options
 
-    rate = _rate(reference_rate)
+    options = Options(reference_rate=_rate(reference_rate), limit=limit, algorithm=algorithm)
     if on == "simulator":
         problem = read_problem(
-            file, topology, link_rate, placement, seed, iterations,
-            Options(reference_rate=rate, limit=limit, algorithm=algorithm),
+            file, topology, link_rate, placement, seed, iterations, options,
             lambda workload: retimed(workload, coflows, time_scale or 1.0, arrival_scale),
         )  # fmt: skip
         offline.compare_on(problem, policy, model, seed, out, json)
@@ -129,7 +129,9 @@ def replay(
     if on != "mininet":
         raise BadInput(f"--on {on}: expected mininet or simulator")
     fabric, chosen = catalogue.live_fabric(topology, link_rate, target)
-    how = catalogue.Retelling(placement, seed, iterations, time_scale, arrival_scale, coflows, rate)
+    how = catalogue.Retelling(
+        placement, seed, iterations, time_scale, arrival_scale, coflows, options
+    )
     _Live(fabric, chosen, policy, seed, out, json).play_file(file, how)
 
 

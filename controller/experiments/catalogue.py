@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from controller.experiments import live_fit
@@ -94,12 +94,8 @@ class Retelling:
     "Times of arrival alone."
     coflows: int | None = None
     "Only the first so many narrow coflows."
-    reference_rate: float | None = None
-    "Link rate in bit/s at which a trace was recorded; None: as it says, else what is assumed."
-    limit: int | None = None
-    "Of a trace, at most so many jobs."
-    algorithm: str = "ring"
-    "How a trace's collectives are done."
+    options: Options = field(default_factory=Options)
+    "For a trace's importer; without a reference rate: as it says, else what is assumed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +110,14 @@ class Retold:
 
 def of_file(path: Path, fabric: Fabric, how: Retelling) -> Retold:
     """The user's own workload as a scenario. Raises BadInput, also where it cannot be played live."""
-    options = Options(reference_rate=how.reference_rate, limit=how.limit, algorithm=how.algorithm)
-    loaded = load(path, options)
+    loaded = load(path, how.options)
     workload, notes = loaded.workload, list(loaded.notes)
     if how.coflows is not None:
         workload = first_narrow(workload, how.coflows)
     if loaded.is_trace:
         workload = folded(workload, fabric, notes)
         workload = recorded_at(
-            workload, how.reference_rate or loaded.link_rate or _assumed(workload, notes)
+            workload, how.options.reference_rate or loaded.link_rate or _assumed(workload, notes)
         )
     workload = repeated(workload, how.iterations)
     live_fit.require_few_flows(workload)

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from controller.cli.main import run
-from controller.experiments import live_fit
+from controller.experiments import catalogue, live_fit
 from controller.experiments.catalogue import Retelling, of_file
 from controller.experiments.inputs import read_problem
-from controller.model import Collective, Flow, Job, PlacedJob, Task, Workload
+from controller.model import Collective, Fabric, Flow, Job, PlacedJob, Task, Workload
 from controller.model.errors import BadInput
 from controller.model.fabrics import parse_topology
 from controller.model.units import parse_rate
+from controller.profiles.importers.report import Options
 from tests.profiles import samples
 
 FABRIC = parse_topology("leaf-spine:2x2x4", 4e7)
@@ -114,7 +115,7 @@ def test_the_rate_of_a_recording_is_the_users_or_its_own_or_said_to_be_assumed(
     found = of_file(path, FABRIC, Retelling())
     assert "assumed: recorded on links of 100gbit (--reference-rate)" in found.notes
     assert found.scenario.workload.jobs[0].job.reference_rate == 1e11
-    said = of_file(path, FABRIC, Retelling(reference_rate=parse_rate("1gbit")))
+    said = of_file(path, FABRIC, Retelling(options=Options(reference_rate=parse_rate("1gbit"))))
     assert said.scenario.workload.jobs[0].job.reference_rate == 1e9
     assert not any("assumed: recorded" in note for note in said.notes)
 
@@ -164,6 +165,21 @@ def test_replay_on_the_simulator_takes_the_same_choice_of_coflows(
     (scenario,) = json.loads(capsys.readouterr().out)["scenarios"]
     assert [job["job"] for job in scenario["jobs"]] == ["coflow1"]
     assert scenario["jobs"][0]["predicted_completion_s"] == pytest.approx(3 * 10e6 * 8 / 1e9)
+
+
+def test_replay_tells_a_live_plays_importer_all_that_the_user_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Retelling] = []
+
+    def of_file(path: Path, fabric: Fabric, how: Retelling) -> None:
+        asked.append(how)
+        raise BadInput("enough")
+
+    monkeypatch.setattr(catalogue, "of_file", of_file)
+    said = ["--limit", "3", "--algorithm", "tree", "--reference-rate", "1gbit"]
+    assert run(["replay", str(tmp_path), "--target", "embedded", *said]) == 2
+    assert asked[0].options == Options(reference_rate=1e9, limit=3, algorithm="tree")
 
 
 def test_live_plays_take_every_placement(tmp_path: Path) -> None:
