@@ -14,7 +14,7 @@ from controller.coordinator.loop import DecisionLoop
 from controller.coordinator.plans import wire_per_payload
 from controller.coordinator.scenario import Scenario
 from controller.coordinator.session import Session, flow_name
-from controller.coordinator.tracker import FlowName, LiveFlow, Tracker
+from controller.coordinator.tracker import FlowName, Tracker
 from controller.model.errors import BadInput, EchelonError, WorkFailed
 from controller.model.fabric import Fabric
 from controller.model.job import PlacedJob
@@ -54,7 +54,6 @@ class Coordinator:
         self.scenario: Scenario | None = None
         self.notes: list[str] = []
         "What happened outside scenarios that somebody should know."
-        self._keys: dict[FlowName, FlowKey] = {}  # of clients' flows until they are closed
         self._debounce = debounce
         self._attached = asyncio.Condition()
         self._playing = asyncio.Lock()
@@ -78,8 +77,8 @@ class Coordinator:
     def detach(self, session: Session) -> None:
         """It is gone, with all its flows."""
         self.sessions.pop(session.number, None)
-        for flow in [f for f in self.tracker.flows.values() if f.owner == session.number]:
-            self._end(flow)
+        for name in list(session.open):
+            self._close(session, name)
         if session.role == "agent" and self.scenario is not None:
             self.scenario.fail(f"the agent of host {session.host} is gone")
 
@@ -116,7 +115,7 @@ class Coordinator:
             elif kind == "flow_received":
                 self._flow_received(message.flow_received)
             elif kind == "flow_closed":
-                self._flow_closed(message.flow_closed)
+                self._close(session, flow_name(message.flow_closed.id))
             elif kind == "ping":
                 pong = api.Pong(sent=message.ping.sent, now=time.monotonic())
                 session.tell(api.ToHost(pong=pong))
@@ -142,8 +141,8 @@ class Coordinator:
             five = message.key
             key = FlowKey(five.src_ip, five.dst_ip, five.protocol, five.src_port, five.dst_port)
         flow = self.tracker.announce(flow_name(message.id), key, session.number, message.at)
-        if key is not None and session.role == "client":
-            self._keys[flow.name] = key
+        if session.role == "client":
+            session.open[flow.name] = key
         if self.scenario is not None:
             self.scenario.flow_ready(flow)
         if flow.slot != LOCAL:
@@ -177,17 +176,11 @@ class Coordinator:
         if flow is not None and flow.slot != LOCAL:
             self.loop.wake()
 
-    def _flow_closed(self, message: api.FlowClosed) -> None:
-        name = flow_name(message.id)
+    def _close(self, session: Session, name: FlowName) -> None:
+        """A client's flow will send nothing more, and its connection carries no other."""
         self.tracker.finish(name)
-        if (key := self._keys.pop(name, None)) is not None:
+        if (key := session.open.pop(name, None)) is not None:
             self.loop.forget(key)
-
-    def _end(self, flow: LiveFlow) -> None:
-        """A flow will send nothing more, and its connection carries no other."""
-        self.tracker.finish(flow.name)
-        if flow.key is not None:
-            self.loop.forget(flow.key)
 
     # -- what people ask --------------------------------------------------------------------
 
@@ -207,8 +200,9 @@ class Coordinator:
         """Forgets a job; its flows become class 0. Raises BadInput."""
         if name not in self.tracker.jobs():
             raise BadInput(f"no job {name} is known")
-        for flow in [flow for flow in self.tracker.flows.values() if flow.name[0] == name]:
-            self._end(flow)
+        for session in self.sessions.values():
+            for flow in [flow for flow in session.open if flow[0] == name]:
+                self._close(session, flow)
         self.tracker.remove_job(name)
 
     async def play(self, scenario: Scenario) -> api.ScenarioResult:

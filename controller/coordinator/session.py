@@ -8,6 +8,8 @@ from itertools import count
 
 from controller.api import coordinator_pb2 as api
 from controller.coordinator.changes import Wanted
+from controller.coordinator.tracker import FlowName
+from controller.model.rule import FlowKey
 
 _numbers = count(1)
 
@@ -22,6 +24,8 @@ class Session:
         self.role = hello.role
         self.listen_port = hello.listen_port
         self.kernel = dict(hello.kernel)
+        self.open: dict[FlowName, FlowKey | None] = {}
+        "A client's flows until they are closed, those that have arrived included; None: local."
         self._out: asyncio.Queue[api.ToHost | None] = asyncio.Queue()
 
     def tell(self, message: api.ToHost) -> None:

@@ -117,6 +117,28 @@ async def test_a_coordinator_that_does_not_answer_costs_no_traffic(tmp_path: Pat
             await asyncio.to_thread(receiver.close)
 
 
+@pytest.mark.parametrize("gone", ["client", "job"])
+async def test_a_connection_whose_flow_has_arrived_leaves_no_rule_behind_its_client_or_job(
+    tmp_path: Path, gone: str
+) -> None:
+    async with live(tmp_path, policy="fifo", agents=False) as system:
+        await add_job(system, placed(pipeline(), "h1", "h2"))
+        with socket.create_server(("127.0.1.2", 0)) as server:
+            sender, receiver = await clients(system)
+            target = server.getsockname()[:2]
+            await asyncio.to_thread(sender.open, ("A", 0, "a0"), "127.0.1.1", target)
+            await asyncio.to_thread(receiver.received, ("A", 0, "a0"), 100_000)
+            await until(lambda: not system.coordinator.tracker.flows)
+            assert system.enforcer.installed
+            if gone == "client":
+                await asyncio.to_thread(sender.close)
+            else:
+                await system.stub.RemoveJob(api.RemoveJobRequest(job="A"))
+            await until(lambda: not system.enforcer.installed)
+            await asyncio.to_thread(sender.close)
+            await asyncio.to_thread(receiver.close)
+
+
 async def test_scenarios_and_framework_jobs_do_not_mix(tmp_path: Path) -> None:
     async with live(tmp_path) as system:
         await add_job(system, placed(pipeline(), "h1", "h2"))
