@@ -85,11 +85,11 @@ class Replay:
             if flow is not None:
                 flow.set(setting.class_, setting.pace, setting.not_before)
 
-    def item_done(self, done: api.ItemDone) -> None:
+    def item_done(self, done: api.Item) -> None:
         """Something this host waits for is done elsewhere."""
         self._board.post((done.job, done.iteration, done.item), done.at)
 
-    def item_expected(self, expected: api.ItemExpected) -> None:
+    def item_expected(self, expected: api.Item) -> None:
         """Something that flows of this host wait for will be done in a moment."""
         self._board.expect((expected.job, expected.iteration, expected.item), expected.at)
 

@@ -90,9 +90,8 @@ class OutgoingFlow:
             self._apply(class_, pace)
 
     def _drop_later(self, moment: float) -> None:
-        for later in self._later:
-            if later.when() >= moment:
-                later.cancel()
+        while self._later and self._later[-1].when() >= moment:
+            self._later.pop().cancel()
 
     def _apply(self, class_: int, pace: float) -> None:
         now = self._now()

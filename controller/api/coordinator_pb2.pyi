@@ -215,11 +215,11 @@ class ToHost(_message.Message):
     plan: Plan
     start: Start
     settings: Settings
-    item_done: ItemDone
+    item_done: Item
     stop: Stop
     connect: Connect
-    item_expected: ItemExpected
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., start: _Optional[_Union[Start, _Mapping]] = ..., settings: _Optional[_Union[Settings, _Mapping]] = ..., item_done: _Optional[_Union[ItemDone, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., connect: _Optional[_Union[Connect, _Mapping]] = ..., item_expected: _Optional[_Union[ItemExpected, _Mapping]] = ...) -> None: ...
+    item_expected: Item
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., start: _Optional[_Union[Start, _Mapping]] = ..., settings: _Optional[_Union[Settings, _Mapping]] = ..., item_done: _Optional[_Union[Item, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., connect: _Optional[_Union[Connect, _Mapping]] = ..., item_expected: _Optional[_Union[Item, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("boot_id", "ipv4", "ipv6", "grant_timeout")
@@ -321,19 +321,7 @@ class ReceivePlan(_message.Message):
     bytes: int
     def __init__(self, id: _Optional[str] = ..., number: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
 
-class ItemDone(_message.Message):
-    __slots__ = ("job", "iteration", "item", "at")
-    JOB_FIELD_NUMBER: _ClassVar[int]
-    ITERATION_FIELD_NUMBER: _ClassVar[int]
-    ITEM_FIELD_NUMBER: _ClassVar[int]
-    AT_FIELD_NUMBER: _ClassVar[int]
-    job: str
-    iteration: int
-    item: str
-    at: float
-    def __init__(self, job: _Optional[str] = ..., iteration: _Optional[int] = ..., item: _Optional[str] = ..., at: _Optional[float] = ...) -> None: ...
-
-class ItemExpected(_message.Message):
+class Item(_message.Message):
     __slots__ = ("job", "iteration", "item", "at")
     JOB_FIELD_NUMBER: _ClassVar[int]
     ITERATION_FIELD_NUMBER: _ClassVar[int]

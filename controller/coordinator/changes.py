@@ -10,9 +10,6 @@ from controller.coordinator.tracker import LiveFlow
 from controller.model.fabric import Path
 from controller.model.rule import FlowKey, FlowRule
 
-FULL = 0.999
-"Part of its path's rate from which a flow needs no meter: the ports keep it to that anyway."
-
 SAME_PACE = 1e-3
 "Relative difference below which a new pace repeats the old one."
 
@@ -69,13 +66,14 @@ def _add_rule(want: Wanted, in_force: Mapping[FlowKey, FlowRule], changes: Chang
     """Queues what a flow's rule lacks; returns whether its host must wait for it."""
     if want.flow.key is None:
         return False
+    slowed = _above(want.line_rate, want.pace)  # the ports keep everybody to the line rate
     rule = FlowRule(
         key=want.flow.key,
         src_host=want.flow.src_host,
         dst_host=want.flow.dst_host,
         class_=want.class_,
         path=want.path,
-        meter_rate=want.pace if want.pace < FULL * want.line_rate else None,
+        meter_rate=want.pace if slowed else None,
     )
     old = in_force.get(rule.key)
     if old is None or old.path != rule.path or _above(_meter(rule), _meter(old)):

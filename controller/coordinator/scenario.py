@@ -155,7 +155,7 @@ class Scenario:
         name = message.id
         hosts = self._plans.successors.get((name.job, name.flow), ())
         for host in hosts:
-            expected = api.ItemExpected(
+            expected = api.Item(
                 job=name.job, iteration=name.iteration, item=name.flow, at=message.at
             )
             self._agents[host].tell(api.ToHost(item_expected=expected))
@@ -185,7 +185,7 @@ class Scenario:
 
     def _relay(self, job: str, iteration: int, item: str, at: float) -> None:
         for host in self._plans.relays.get((job, item), ()):
-            done = api.ItemDone(job=job, iteration=iteration, item=item, at=at)
+            done = api.Item(job=job, iteration=iteration, item=item, at=at)
             self._agents[host].tell(api.ToHost(item_done=done))
 
     # -- the course of a scenario -----------------------------------------------------------

@@ -56,7 +56,7 @@ def _verdicts(scenarios: Mapping[str, tuple[ScenarioSummary, list[Pair]]]) -> st
         worst = one.fidelity.worst
         items.append(
             f"<li><b>{html.escape(policy)}</b>: of {one.fidelity.timed_flows:,} flows that the model "
-            f"gives 10 ms or more, half took within {percent(one.fidelity.median_difference)} of its "
+            f"gives {1e3 * LEAST_S:g} ms or more, half took within {percent(one.fidelity.median_difference)} of its "
             f"time, 95 of 100 within {percent(one.fidelity.p95_difference)}. The worst of all "
             f"{one.fidelity.flows:,} is <b>{html.escape(flow_name(worst))}</b>: "
             f"{figure(one, worst.measured_s)} instead of {figure(one, worst.predicted_s)}.</li>"
@@ -75,11 +75,10 @@ def _worst(scenarios: Mapping[str, tuple[ScenarioSummary, list[Pair]]]) -> str:
 
 def _row(policy: str, one: ScenarioSummary, pair: Pair) -> str:
     flow = pair.measured
-    name = f"{flow.job} {flow.flow}" + (f" #{flow.iteration}" if flow.iteration else "")
     sign = "+" if pair.difference_s >= 0 else "−"
     cells = (
         policy,
-        name,
+        flow_name(flow),
         f"{flow.src} → {flow.dst}",
         f"{flow.bytes / 1e3:,.0f} kB",
         figure(one, pair.measured_s),

@@ -11,6 +11,7 @@ from controller.experiments.summary import (
     ScenarioSummary,
     Summary,
 )
+from controller.model.record import FlowRecord
 
 MOST_JOBS = 12
 "Jobs of a policy that the terminal shows; of more, those that differ most from the model."
@@ -50,7 +51,7 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f} %"
 
 
-def flow_name(flow: FlowDifference) -> str:
+def flow_name(flow: FlowDifference | FlowRecord) -> str:
     """A flow as people are told of it: `gpt a0 #3`, the third repetition of a0 of the job gpt."""
     return f"{flow.job} {flow.flow}" + (f" #{flow.iteration}" if flow.iteration else "")
 

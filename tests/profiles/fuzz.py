@@ -70,6 +70,16 @@ def mutated(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
     return bytes(found)
 
 
+def read(path: Path, own: bool) -> None:
+    """One input, a file of our own or of a format to import. Raises BadInput."""
+    if own:
+        files.read(path)
+        return
+    subject = import_files([path]).subject
+    if not isinstance(subject, Fabric):
+        require_valid(subject)
+
+
 def faults(
     inputs: int, seed: int, folder: Path, taken: Counter[str], refused: Counter[str]
 ) -> Iterator[tuple[str, bytes, BaseException]]:
@@ -87,12 +97,7 @@ def faults(
         path.write_bytes(data)
         started = time.process_time()
         try:
-            if name in OWN:
-                files.read(path)
-            else:
-                subject = import_files([path]).subject
-                if not isinstance(subject, Fabric):
-                    require_valid(subject)
+            read(path, own=name in OWN)
             taken[name] += 1
         except BadInput as error:
             refused[name] += 1

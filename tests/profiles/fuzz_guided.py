@@ -14,13 +14,9 @@ from pathlib import Path
 import atheris  # type: ignore
 
 with atheris.instrument_imports(include=["controller.profiles"]):
-    from controller.profiles import files
-    from controller.profiles.recognise import import_files
+    from tests.profiles.fuzz import OWN, read
 
-from controller.model import Fabric
-from controller.model.check import require_valid
 from controller.model.errors import BadInput
-from tests.profiles.fuzz import OWN
 from tests.profiles.samples import SAMPLES
 
 FIXED = ("-timeout=5", "-rss_limit_mb=2048", "-max_len=8192", "-print_final_stats=1")
@@ -46,12 +42,7 @@ def one(path: Path, data: bytes) -> None:
     """One input: taken, or refused in one line that names the file."""
     path.write_bytes(data)
     try:
-        if b"echelon/" in data[:4096]:
-            files.read(path)
-        else:
-            subject = import_files([path]).subject
-            if not isinstance(subject, Fabric):
-                require_valid(subject)
+        read(path, own=b"echelon/" in data[:4096])
     except BadInput as error:
         assert "\n" not in str(error), error
         assert str(path) in str(error), error
