@@ -23,6 +23,20 @@ Load = tuple[Ints, Floats]
 
 
 @dataclass(frozen=True, slots=True)
+class Timed:
+    """The nodes of a job, by iteration."""
+
+    seconds: Floats
+    "(nodes,) least durations."
+    head: Floats
+    "(iterations, nodes) least time from the job's arrival to each one's start."
+    tail: Floats
+    "(iterations, nodes) least time from each one's end to the job's; -inf: the end needs it not."
+    loads: dict[Resource, Load]
+    "What uses each resource, in every iteration."
+
+
+@dataclass(frozen=True, slots=True)
 class Demand:
     """What one job asks of one resource, over all its iterations."""
 
@@ -53,13 +67,12 @@ def critical(plan: JobPlan, fabric: Fabric) -> Critical:
     over shortest paths. O(iterations * nodes * path entries), or O(iterations * nodes) where a
     job has more than `DENSE` pairs of nodes.
     """
-    users = _users(plan, fabric)
-    seconds, loads = _loads(plan, fabric, users)
-    head, tail = _heads_and_tails(plan, seconds, loads)
-    least = float(np.max(head + seconds + tail, initial=0.0))
+    timed = heads_and_tails(plan, fabric)
+    head, tail = timed.head, timed.tail
+    least = float(np.max(head + timed.seconds + tail, initial=0.0))
     demands = {
         resource: _demand(times, head[:, nodes], tail[:, nodes])
-        for resource, (nodes, times) in zip(users, loads, strict=True)
+        for resource, (nodes, times) in timed.loads.items()
     }
     for demand in demands.values():
         if len(demand.head) > 1:
@@ -88,8 +101,8 @@ class Rhythm:
 def rhythm(plan: JobPlan, fabric: Fabric) -> Rhythm:
     """Period and longest silence, from the least heads of a few iterations."""
     few = replace(plan, job=replace(plan.job, iterations=4))
-    seconds, loads = _loads(few, fabric, _users(few, fabric))
-    head = _heads_and_tails(few, seconds, loads)[0]
+    timed = heads_and_tails(few, fabric)
+    seconds, head = timed.seconds, timed.head
     period = float(np.median(head[3] - head[2]))
     sends = [plan.tasks + row for row in range(len(plan.size)) if plan.src[row] != plan.dst[row]]
     if not sends or period <= 0:
@@ -109,9 +122,7 @@ def tails_of(plan: JobPlan, fabric: Fabric) -> list[float]:
     """(flows,) least seconds from a flow's last byte to the end of its job, if it is played once;
     -inf for a flow that no task waits for."""
     once = replace(plan, job=replace(plan.job, iterations=1))
-    seconds, loads = _loads(once, fabric, _users(once, fabric))
-    tail = _heads_and_tails(once, seconds, loads)[1]
-    return [float(value) for value in tail[0, plan.tasks :]]
+    return [float(value) for value in heads_and_tails(once, fabric).tail[0, plan.tasks :]]
 
 
 def resources(fabric: Fabric, src: str, dst: str) -> tuple[Resource, ...]:
@@ -189,12 +200,14 @@ class _Dag:
     -inf where the row does not wait for the column; (0, 0) where there are too many nodes."""
 
 
-def _heads_and_tails(plan: JobPlan, seconds: Floats, loads: list[Load]) -> tuple[Floats, Floats]:
-    """(iterations, nodes) least time before each node starts, and after it ends.
+def heads_and_tails(plan: JobPlan, fabric: Fabric) -> Timed:
+    """Least time before each node starts, and after it ends.
 
     A worker's turn is a node too, at the beginning and at the end of every iteration: all that the
     turn waits for must have passed the links before it comes.
     """
+    users = _users(plan, fabric)
+    least, loads = _loads(plan, fabric, users)
     nodes, workers, count = len(plan.needs), len(plan.held), plan.job.iterations
     begin, end = np.arange(nodes, nodes + workers), np.arange(nodes + workers, nodes + 2 * workers)
     frees = [
@@ -202,8 +215,8 @@ def _heads_and_tails(plan: JobPlan, seconds: Floats, loads: list[Load]) -> tuple
         for others, holds in zip(plan.frees, plan.holds, strict=True)
     ]
     frees += plan.begins + [[] for _ in range(workers)]
-    seconds = np.append(seconds, np.zeros(2 * workers))
-    forwards, backwards = _dag(frees, seconds), _dag(_reversed(frees), seconds)
+    seconds = np.append(least, np.zeros(2 * workers))
+    forwards, backwards = _dag(frees, seconds), _dag(reverse(frees), seconds)
     head, tail = np.zeros((count, len(frees))), np.full((count, len(frees)), -np.inf)
     for k in range(count):
         if k:
@@ -215,11 +228,12 @@ def _heads_and_tails(plan: JobPlan, seconds: Floats, loads: list[Load]) -> tuple
         if k + 1 < count:
             tail[k, end] = tail[k + 1, begin]
         _settle(backwards, seconds, loads, tail[k])
-    return head[:, :nodes], tail[:, :nodes]
+    by_resource = dict(zip(users, loads, strict=True))
+    return Timed(least, head[:, :nodes], tail[:, :nodes], by_resource)
 
 
 def _dag(frees: list[list[int]], seconds: Floats) -> _Dag:
-    order, before = _topological(frees), _flat(_reversed(frees))
+    order, before = topological(frees), flat(reverse(frees))
     if len(frees) ** 2 > DENSE:
         return _Dag(order, before, np.empty((0, 0)))
     return _Dag(order, before, _between(order, *before, seconds))
@@ -228,12 +242,13 @@ def _dag(frees: list[list[int]], seconds: Floats) -> _Dag:
 def _settle(dag: _Dag, seconds: Floats, loads: list[Load], earliest: Floats) -> None:
     """Raise `earliest` (nodes,) to longest paths, and to the one-machine bound of what each node
     waits for on every resource."""
-    start, nodes = _flat([users.tolist() for users, _ in loads])
+    start, nodes = flat([users.tolist() for users, _ in loads])
     times = np.concatenate([np.empty(0), *(times for _, times in loads)])
     _earliest(dag.order, *dag.before, dag.between, seconds, start, nodes, times, earliest)
 
 
-def _reversed(frees: list[list[int]]) -> list[list[int]]:
+def reverse(frees: list[list[int]]) -> list[list[int]]:
+    """For each node, the nodes that free it."""
     before: list[list[int]] = [[] for _ in frees]
     for node, others in enumerate(frees):
         for other in others:
@@ -241,7 +256,8 @@ def _reversed(frees: list[list[int]]) -> list[list[int]]:
     return before
 
 
-def _topological(frees: list[list[int]]) -> Ints:
+def topological(frees: list[list[int]]) -> Ints:
+    """Every node after those that free it."""
     waits = [0] * len(frees)
     for others in frees:
         for other in others:
@@ -255,7 +271,8 @@ def _topological(frees: list[list[int]]) -> Ints:
     return np.array(line, np.int64)
 
 
-def _flat(lists: list[list[int]]) -> tuple[Ints, Ints]:
+def flat(lists: list[list[int]]) -> tuple[Ints, Ints]:
+    """Where each list starts, and all of them one after another."""
     start = np.cumsum([0, *map(len, lists)]).astype(np.int64)
     return start, np.array([x for part in lists for x in part], np.int64)
 

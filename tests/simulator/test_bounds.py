@@ -10,55 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.experiments.scenarios import pipeline
-from controller.model import Fabric, Flow, Job, PlacedJob, Task, Workload
+from controller.experiments.suite import case as suite_case
+from controller.model import Flow, Job, PlacedJob, Task, Workload
 from controller.model.fabric import DisconnectedFabric
 from controller.model.fabrics import big_switch, leaf_spine
 from controller.scheduling.echelon_search import RULES, FixedOrder
 from controller.scheduling.registry import POLICIES, policy
+from controller.simulator.alone import alone_times
 from controller.simulator.bounds import job_bound, workload_bound
 from controller.simulator.critical import most_done, preemptive
 from controller.simulator.exact import Released, least_tardiness, least_weighted_completion
 from controller.simulator.simulate import plans_of, simulate
 from tests.scheduling.instances import instances
 from tests.scheduling.player import Transfer, play
+from tests.simulator.small_workloads import random_workload
 
 RIVALS = ("fair", "fifo", "srpt", "varys", "echelon", "echelon-edf")
-
-
-def random_job(name: str, seed: int) -> Job:
-    """Some rounds of computing and sending between three workers."""
-    random = np.random.default_rng(seed)
-    workers = ("w0", "w1", "w2")
-    tasks, flows = [], []
-    for k in range(int(random.integers(1, 4))):
-        for w in workers:
-            needs = tuple(f.id for f in flows if f.dst == w and random.random() < 0.6)
-            tasks.append(Task(f"t{k}{w}", w, float(random.uniform(0, 2)), needs))
-        for i in range(int(random.integers(1, 4))):
-            src, dst = random.choice(workers, 2, replace=False)
-            flows.append(
-                Flow(f"f{k}{i}", str(src), str(dst), float(random.uniform(0.1, 3)), (f"t{k}{src}",))
-            )
-    return Job(name, workers, tuple(tasks), tuple(flows), iterations=int(random.integers(1, 4)))
-
-
-def random_workload(seed: int) -> tuple[Workload, Fabric]:
-    random = np.random.default_rng(seed)
-    fabric = big_switch(3, 8.0) if seed % 2 else leaf_spine(2, 2, 2, 8.0, 2)
-    jobs = [
-        PlacedJob(
-            random_job(f"j{j}", seed * 10 + j),
-            {
-                w: str(h)
-                for w, h in zip(
-                    ("w0", "w1", "w2"), random.permutation(fabric.hosts)[:3], strict=True
-                )
-            },
-            float(random.integers(0, 3)),
-        )
-        for j in range(int(random.integers(1, 5)))
-    ]
-    return Workload(tuple(jobs)), fabric
 
 
 @settings(max_examples=20, deadline=None)
@@ -98,7 +65,9 @@ def test_sixty_four_unit_jobs_on_one_link(growth: float, ratio: float) -> None:
         for i in range(64)
     ]
     alone = {f"j{i}": 1.0 for i in range(64)}
-    bound = workload_bound(Workload(tuple(jobs)), big_switch(2, 8.0), alone, growths=(growth,))
+    bound = workload_bound(
+        Workload(tuple(jobs)), big_switch(2, 8.0), alone, growths=(growth,), effort=0
+    )
     assert bound.by_programme
     assert 32.5 / bound.mean_slowdown == pytest.approx(ratio, abs=0.01)
 
@@ -112,11 +81,20 @@ def test_figure_2_and_two_pipelines() -> None:
     assert 11 / 8 / 1.1 <= bound.mean_slowdown <= 11 / 8
 
 
+def test_refuting_raises_what_the_programme_leaves_open() -> None:
+    one = suite_case("two-gpipe")
+    alone = alone_times(one.workload, one.fabric)
+    programme = workload_bound(one.workload, one.fabric, alone, (1.1,), effort=0)
+    raised = workload_bound(one.workload, one.fabric, alone, (1.1,))
+    assert raised.method == "interval-indexed LP, growth 1.1, raised by refuting"
+    assert raised.mean_slowdown > 1.05 * programme.mean_slowdown
+
+
 def test_a_workload_too_large_is_bounded_by_its_jobs_alone() -> None:
     workload, fabric = random_workload(5)
     alone = {placed.job.name: 1.0 for placed in workload.jobs}
-    bound = workload_bound(workload, fabric, alone, largest=0)
-    assert not bound.by_programme
+    bound = workload_bound(workload, fabric, alone, largest=0, effort=0)
+    assert bound.method == "each job alone"
     assert bound.mean_slowdown <= workload_bound(workload, fabric, alone, (1.2,)).mean_slowdown
 
 
@@ -167,7 +145,8 @@ def test_the_programme_is_never_above_the_exact_optimum(seed: int) -> None:
         placement = {"a": "h1", "b": "h2", "c": "h3"}
         jobs.append(PlacedJob(Job(f"j{j}", ("a", "b", "c"), (), tuple(flows)), placement))
     weight = {placed.job.name: float(random.uniform(0.5, 2)) for placed in jobs}
-    bound = workload_bound(Workload(tuple(jobs)), fabric, {n: 1 / w for n, w in weight.items()})
+    alone = {name: 1 / w for name, w in weight.items()}
+    bound = workload_bound(Workload(tuple(jobs)), fabric, alone, effort=10**8)
     coflows = [
         [
             Released(f.bytes, fabric.paths(placed.placement[f.src], placed.placement[f.dst])[0])
