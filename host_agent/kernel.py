@@ -16,8 +16,7 @@ PINNED_SYSCTLS = {
 }
 """Set in a host's own network namespace. A connection that waited must not start slowly; one
 scenario must not inherit the windows of another; and where TCP itself has to find the shares, it
-finds them by marks (Figure 2 under `fair`, 40 Mbit/s, 30 frames a queue, marks from 20: every flow
-ends within 4 % of max-min sharing, with losses alone up to 28 % away)."""
+finds them by marks (`docs/live.md` has what they are worth)."""
 
 RECORDED_SYSCTLS = (*PINNED_SYSCTLS, "tcp_wmem", "tcp_rmem", "tcp_congestion_control")
 
@@ -42,7 +41,7 @@ class TcpInfo:
     smoothed_rtt: float
     "Seconds."
     max_pacing_rate: int
-    "Payload bytes/s the socket may send at; 2**64 - 1 is unlimited."
+    "Payload bytes/s the socket may send at; from 2**64 - 2 on it is unlimited."
 
 
 def tcp_info(sock: socket.socket) -> TcpInfo:

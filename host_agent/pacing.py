@@ -8,7 +8,9 @@ import struct
 from typing import Protocol
 
 _SO_MAX_PACING_RATE = 47  # unnamed in Debian's Python 3.11
-_UNPACED = 2**64 - 1
+_UNLIMITED = 2**64 - 2
+"""No limit, but TCP's own pacing stays on, as for every flow that has one: it spreads a window over the
+round trip instead of sending it in one burst. 2**64 - 1 would turn that off."""
 
 
 class Pacer(Protocol):
@@ -37,5 +39,5 @@ class SocketPacer:
     def bytes(self, rate: float) -> int:
         """A wire rate in bit/s as the kernel's payload bytes/s."""
         if math.isinf(rate):
-            return _UNPACED
+            return _UNLIMITED
         return max(1, round(rate / 8 / self._wire_per_payload))

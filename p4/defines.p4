@@ -39,6 +39,8 @@ const bit<8> ICMPV6_NEIGHBOR_SOLICITATION = 135;
 const bit<2> ECN_NOT_CAPABLE = 0;
 const bit<2> ECN_CONGESTED   = 3;
 
+const bit<16> FULL_FRAME = 1514;          // bytes: the unit of the ECN threshold in a phantom queue
+
 // Why a packet was sent to the controller.
 typedef bit<7> punt_reason_t;
 const punt_reason_t PUNT_ARP                   = 1;

@@ -9,6 +9,7 @@
 #include "classify.p4"
 #include "forward.p4"
 #include "report.p4"
+#include "mark.p4"
 
 control EchelonIngress(inout headers_t hdr, inout metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
@@ -98,26 +99,10 @@ control EchelonEgress(inout headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
     counter(PORTS * CLASSES, CounterType.packets_and_bytes) class_counter;
 
-    bit<19> threshold;
-
-    action set_ecn_threshold(bit<19> packets) {
-        threshold = packets;
-    }
-
-    table ecn_threshold {
-        actions = { set_ecn_threshold; }
-        default_action = set_ecn_threshold(20);
-    }
+    Mark() mark;
 
     apply {
-        ecn_threshold.apply();
-        if (standard_metadata.enq_qdepth >= threshold) {
-            if (hdr.ipv4.isValid() && hdr.ipv4.ecn != ECN_NOT_CAPABLE) {
-                hdr.ipv4.ecn = ECN_CONGESTED;
-            } else if (hdr.ipv6.isValid() && hdr.ipv6.ecn != ECN_NOT_CAPABLE) {
-                hdr.ipv6.ecn = ECN_CONGESTED;
-            }
-        }
+        mark.apply(hdr, meta, standard_metadata);
 
         // port * 8 + class
         class_counter.count((bit<32>)(standard_metadata.egress_port ++ meta.traffic_class));

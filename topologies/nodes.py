@@ -20,8 +20,8 @@ from topologies.addresses import FIRST_PORT, free_address
 from topologies.links import P4Interface
 from topologies.runfile import current
 from topologies.shaping import (
-    MARKED_QUEUE_FRAMES,
     PORT_HEADROOM,
+    PORT_QUEUE_FRAMES,
     UPLINK_HEADROOM,
     class_tree,
     host_leaf,
@@ -166,7 +166,7 @@ class EmbeddedSwitch(P4Switch):
             *("-m", "switch"),
             *self._options(ports),
             *rates,
-            *("--queue-limit", str(MARKED_QUEUE_FRAMES)),
+            *("--queue-limit", str(PORT_QUEUE_FRAMES)),
             *self._target_options(),
         ]
 
@@ -206,7 +206,7 @@ class Bmv2Switch(P4Switch):
     def link_setup(self, interface: P4Interface) -> list[str]:
         """The class tree stands at the port."""
         rate = PORT_HEADROOM * interface.rate_bps
-        tree = class_tree(interface.name, rate, port_leaf(interface.rate_bps))
+        tree = class_tree(interface.name, rate, port_leaf())
         return [*super().link_setup(interface), *tc_lines(tree)]
 
 

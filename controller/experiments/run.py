@@ -111,7 +111,7 @@ def run(
             lost = lost_frames(before, frame_counts(network.network))
             scenario.checks, scenario.network = verify(result, network.network, lost)
             summary.scenarios.append(scenario)
-            summary.settings = settings_of(target, fabric.host_rate, result, admitted)
+            summary.settings = settings_of(target, result, admitted)
     summary.wall_s = time.monotonic() - began
     if notes:
         summary.settings["notes"] = list(notes)

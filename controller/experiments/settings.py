@@ -10,23 +10,20 @@ from controller.coordinator.client import LiveResult
 from controller.experiments.checks import Preflight
 from topologies.shaping import (
     FRAME_BYTES,
-    MARKED_QUEUE_FRAMES,
     PORT_HEADROOM,
+    PORT_QUEUE_FRAMES,
     UPLINK_HEADROOM,
     host_leaf,
-    port_queue_frames,
 )
 
 
-def settings_of(
-    target: str, link_rate: float, result: LiveResult, admitted: Preflight
-) -> dict[str, Any]:
+def settings_of(target: str, result: LiveResult, admitted: Preflight) -> dict[str, Any]:
     """Alike under every policy: congestion control, sysctls, queues; and the versions."""
     used = sorted({flow.congestion_control for flow in result.raw.flows if flow.congestion_control})
     return {
         "congestion_control": ", ".join(used),
         **{f"sysctl {name}": value for name, value in sorted(result.raw.kernel.items())},
-        "port queue": f"{_queue(target, link_rate)} frames of {FRAME_BYTES} bytes a class",
+        "port queue": f"{PORT_QUEUE_FRAMES} frames of {FRAME_BYTES} bytes a class",
         "switch port": f"{PORT_HEADROOM:g} of the link's rate",
         "host uplink": f"{UPLINK_HEADROOM:g} of the link's rate",
         "host queue": host_leaf(),
@@ -36,7 +33,3 @@ def settings_of(
         "python": platform.python_version(),
         "echelon": version("echelon"),
     }
-
-
-def _queue(target: str, link_rate: float) -> int:
-    return MARKED_QUEUE_FRAMES if target == "embedded" else port_queue_frames(link_rate)

@@ -119,6 +119,10 @@ class Network:
         cable = self._cable_at.get((node, port))
         return () if cable is None else (2 * cable, 2 * cable + 1)
 
+    def rate_at(self, node: str, port: int) -> float:
+        """bit/s of the cable in a port. Raises KeyError when there is none."""
+        return self.links[self._cable_at[node, port]].rate_bps
+
     def ports(self, node: str) -> list[int]:
         """A node's ports that have a cable, ascending."""
         return sorted(port for name, port in self._cable_at if name == node)

@@ -33,8 +33,8 @@ PIPELINE = (COMPILED / "echelon.p4info.txtpb", COMPILED / "echelon.json")
 START_SECONDS = 30.0
 "How long a switch has to answer and take the pipeline; the embedded one may compile it."
 
-ECN_THRESHOLD = 20
-"Frames in a port's queue from which packets that understand ECN are marked."
+ECN_THRESHOLD = 16
+"Frames in a class's queue, the switch's own or the phantom one, from which capable packets are marked."
 
 
 class FabricDriver:

@@ -16,7 +16,15 @@ Entries = dict[Key, fy.P4TableEntry]
 
 FLOW_POLICY = "flow_policy"
 
-TABLES = ("port_role", "live_port", "ecmp_group", "ipv4_forward", "ipv6_forward", FLOW_POLICY)
+TABLES = (
+    "port_role",
+    "live_port",
+    "phantom_queue",
+    "ecmp_group",
+    "ipv4_forward",
+    "ipv6_forward",
+    FLOW_POLICY,
+)
 "The tables the driver owns, in the order of writing: a group exists before a route names it."
 
 

@@ -10,6 +10,12 @@ import finsy as fy
 from controller.model.fabric import DisconnectedFabric, Fabric
 from controller.model.network import Network
 
+PHANTOM_HEADROOM = 1.02
+"""A port's phantom queues drain this much faster than its link. Flows that are paced to all of the link overlap for
+some milliseconds when one follows another; at the link's own rate what that leaves would stand there, and mark, until
+the link falls idle. Mininet's ports are faster still, so that data wait here and not in the real queue.
+"""
+
 
 class Routes:
     """Shortest-path forwarding over the links that are up.
@@ -53,6 +59,7 @@ class Routes:
         for port in self.network.ports(switch):
             role = "face_host" if port in facing_hosts else "face_switch"
             entries.append(_entry("port_role", {"port": port}, fy.P4TableAction(role)))
+            entries.append(_entry("phantom_queue", {"port": port}, self._drain(switch, port)))
             if not self.failed & set(self.network.links_at(switch, port)):
                 entries.append(
                     _entry("live_port", {"port": port}, fy.P4TableAction("port_is_live"))
@@ -78,6 +85,11 @@ class Routes:
             members = [1 * fy.P4TableAction("to_port", port=port) for port in ports]
             entries.append(_entry("ecmp_group", {"group": number}, fy.P4IndirectAction(members)))
         return entries
+
+    def _drain(self, switch: str, port: int) -> fy.P4TableAction:
+        """The time that the link of a port takes to send a byte, in 1/65536 microseconds."""
+        rate = PHANTOM_HEADROOM * self.network.rate_at(switch, port)
+        return fy.P4TableAction("drain", time_a_byte=max(1, round(8e6 / rate * 65536)))
 
     def _ports(self, fabric: Fabric, switch: str, host: str) -> tuple[int, ...]:
         try:

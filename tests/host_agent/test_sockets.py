@@ -36,7 +36,7 @@ def test_a_wire_rate_is_told_to_the_kernel_in_payload_bytes() -> None:
         pacer.set_rate(sock, 40e6)
         assert kernel.tcp_info(sock).max_pacing_rate == round(5e6 * 1448 / 1514)
         pacer.set_rate(sock, math.inf)
-        assert kernel.tcp_info(sock).max_pacing_rate == 2**64 - 1
+        assert kernel.tcp_info(sock).max_pacing_rate == 2**64 - 2
 
 
 def test_congestion_control_is_pinned_or_refused_by_name() -> None:

@@ -384,20 +384,56 @@ def test_hosts_cannot_reach_the_controller_by_address(fabric: Fabric) -> None:
 # --- ECN
 
 
+def ecn_threshold(packets: int) -> fy.P4TableEntry:
+    return fy.P4TableEntry(
+        "ecn_threshold",
+        action=fy.P4TableAction("set_ecn_threshold", packets=packets),
+        is_default_action=True,
+    )
+
+
 @pytest.mark.parametrize("make", [tcp4, tcp6])
 @pytest.mark.parametrize(("ecn", "marked"), [(0, 0), (1, 3), (2, 3), (3, 3)])
 def test_long_queue_marks_only_capable_packets(
     fabric: Fabric, make: Any, ecn: int, marked: int
 ) -> None:
-    def threshold(packets: int) -> fy.P4TableEntry:
-        return fy.P4TableEntry(
-            "ecn_threshold",
-            action=fy.P4TableAction("set_ecn_threshold", packets=packets),
-            is_default_action=True,
-        )
-
-    fabric.modify(threshold(0), threshold(20))  # every queue is long now
+    fabric.modify(ecn_threshold(0), ecn_threshold(16))  # every queue is long now
     field = "tos" if make is tcp4 else "tc"
     packet = make(**{field: ecn})
     _, got = only(fabric.exchange(1, [bytes(packet)], expect=1))
     assert bytes(got) == as_forwarded(Ether(bytes(packet)), **{field: marked})
+
+
+def congested(fabric: Fabric, packets: list[Packet]) -> list[bool]:
+    """Which of the packets, sent to host 2 in a row, were marked."""
+    frames = fabric.exchange(1, [bytes(packet) for packet in packets], expect=len(packets))[2]
+    return [(Ether(f)[IP].tos if IP in Ether(f) else Ether(f)[IPv6].tc) & 3 == 3 for f in frames]
+
+
+@pytest.mark.parametrize("make", [tcp4, tcp6])
+def test_a_phantom_queue_fills_with_capable_packets_and_drains_at_the_links_rate(
+    fabric: Fabric, make: Any
+) -> None:
+    field, dst = ("tos", "10.0.0.2") if make is tcp4 else ("tc", "fd00::2")
+    capable = make(dst=dst, **{field: 2}) / Raw(bytes(1200))
+    other = make(dst=dst) / Raw(bytes(1200))
+    fabric.modify(ecn_threshold(3), ecn_threshold(16))  # 3 * 1514 bytes, of which four go in
+    frame_s = 0.15
+    time_a_byte = round(frame_s / len(capable) * 1e6 * 65536)
+    fabric.add(entry("phantom_queue", {"port": 2}, "drain", time_a_byte=time_a_byte))
+    time.sleep(frame_s * 8)  # what an earlier test left there
+    assert not any(congested(fabric, [other] * 8))
+    marked = congested(fabric, [capable] * 8)
+    assert not any(marked[:4]) and all(marked[-2:])
+    time.sleep(frame_s * 8)
+    assert not any(congested(fabric, [capable] * 3))
+
+
+def test_a_phantom_queue_is_one_class_of_one_port(fabric: Fabric) -> None:
+    capable = tcp4(dst="10.0.0.2", tos=2) / Raw(bytes(1200))
+    above = tcp4(dst="10.0.0.2", tos=2, sport=4001) / Raw(bytes(1200))
+    fabric.add(policy(above, 5), policy(capable, 4))
+    fabric.modify(ecn_threshold(3), ecn_threshold(16))
+    fabric.add(entry("phantom_queue", {"port": 2}, "drain", time_a_byte=2**31))
+    assert all(congested(fabric, [capable] * 6)[5:])
+    assert not any(congested(fabric, [above] * 3))

@@ -21,7 +21,7 @@ from tests.switch.drive.commands import CannotDo, Command, Frame, Outcome, Refus
 from tests.switch.drive.p4runtime import DEVICE, Session
 
 BATCH = 16
-"""Frames between two pauses: fewer than echelon.p4's ECN threshold, and BMv2's queues hold 64."""
+"""Frames between two pauses: no more than echelon.p4's ECN threshold, and BMv2's queues hold 64."""
 
 
 def _stream_messages() -> tuple[type[Any], type[Any]]:
