@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from controller.coordinator.changes import Changes, Wanted, order_changes
 from controller.coordinator.enforcer import FlowEnforcer
 from controller.coordinator.tracker import LiveFlow, Tracker
@@ -119,7 +121,8 @@ class DecisionLoop:
             return float("inf")
         decision = self._policy.decide(state)
         decision = replace(decision, pace=without_trickles(state, decision.pace))
-        classes = cut_classes(state, decision, DATA_CLASSES)
+        highest = np.array([FIRST if f.sent_in is None else f.sent_in for f in flows], np.int64)
+        classes = cut_classes(state, decision, DATA_CLASSES, highest)
         self.statistics.decisions += 1
         self.statistics.decide_s += time.monotonic() - now
         wanted = [

@@ -46,6 +46,8 @@ class LiveFlow:
     "d_j in seconds."
     setting: tuple[int, float] | None = None
     "(class, pace) its host was last told; None: nothing yet."
+    sent_in: int | None = None
+    "The class it was last told to send in; None: it never sent."
     refused: bool = False
     "A switch refused its rule: it stays in class 0."
     history: list[tuple[float, int, float]] = field(default_factory=list)
@@ -132,6 +134,8 @@ class Tracker:
         """The flow's host is told a new setting."""
         flow.sent, flow.sent_at = flow.sent_by(at), at
         flow.setting = (class_, pace)
+        if pace > 0:
+            flow.sent_in = class_
         flow.history.append((at, class_, pace))
 
     def finish(self, name: FlowName) -> LiveFlow | None:

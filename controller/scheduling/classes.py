@@ -14,7 +14,12 @@ PLACES = 256
 "Longer orders may only be cut where 256 equal shares of their bytes begin."
 
 
-def cut_classes(state: NetworkState, decision: Decision, classes: int = CLASSES) -> Ints:
+def cut_classes(
+    state: NetworkState,
+    decision: Decision,
+    classes: int = CLASSES,
+    highest: Ints | None = None,
+) -> Ints:
     """(flows,) a class for every flow, `classes - 1` (served first) .. 0. Never against the order:
     of two flows that send on a common link, the one of smaller rank has the same class or a higher
     one.
@@ -31,14 +36,21 @@ def cut_classes(state: NetworkState, decision: Decision, classes: int = CLASSES)
     if not state.flows:
         return np.empty(0, np.int64)
     order = np.argsort(decision.rank, kind="stable")
-    pace = decision.pace
-    depth = depths(
-        order, decision.rank, pace, state.path_start, state.path_links, len(state.capacity)
-    )
-    if depth.max() < classes:
-        top: Ints = classes - 1 - depth
-        return top
-    weight = np.where(pace > 0.0, state.remaining, 0.0)
+    anew = np.zeros(state.flows, np.int64)
+    for least in (anew,) if highest is None else (classes - 1 - highest, anew):
+        depth = depths(
+            order,
+            decision.rank,
+            decision.pace,
+            least,
+            state.path_start,
+            state.path_links,
+            len(state.capacity),
+        )
+        if depth.max() < classes:
+            top: Ints = classes - 1 - depth
+            return top
+    weight = np.where(decision.pace > 0.0, state.remaining, 0.0)
     run, cost = _cut(state, depth, weight, classes)
     if cost > 0.0:
         place = np.empty(state.flows, np.int64)
@@ -99,9 +111,15 @@ def _equal_shares(place: Ints, weight: Floats, places: int) -> Ints:
 
 @compiled
 def depths(
-    order: Ints, rank: Ints, pace: Floats, path_start: Ints, path_links: Ints, links: int
+    order: Ints,
+    rank: Ints,
+    pace: Floats,
+    least: Ints,
+    path_start: Ints,
+    path_links: Ints,
+    links: int,
 ) -> Ints:
-    """(flows,) depth of each flow; `order` lists the rows by rank."""
+    """(flows,) depth of each flow, not below `least`; `order` lists the rows by rank."""
     deepest = np.full(links, -1, np.int64)
     out = np.empty(len(order), np.int64)
     first = 0
@@ -110,7 +128,7 @@ def depths(
         shared = 0
         while last < len(order) and rank[order[last]] == rank[order[first]]:
             row = order[last]
-            depth = 0
+            depth = least[row]
             for e in range(path_start[row], path_start[row + 1]):
                 depth = max(depth, deepest[path_links[e]] + 1)
             out[row] = depth

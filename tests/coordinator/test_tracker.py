@@ -40,6 +40,15 @@ def test_a_change_of_pace_counts_from_when_it_was_told(tracker: Tracker) -> None
     assert tracker.remaining(flow, 5.0) == pytest.approx(9e5)
 
 
+def test_the_class_a_flow_last_sent_in_outlives_a_hold(tracker: Tracker) -> None:
+    flow = tracker.announce(("A", 0, "a0"), KEY, 1, 0.0)
+    tracker.told(flow, 4, 0.0, 0.0)
+    assert flow.sent_in is None
+    tracker.told(flow, 5, 8e5, 1.0)
+    tracker.told(flow, 6, 0.0, 2.0)
+    assert flow.sent_in == 5
+
+
 def test_an_unpaced_flow_goes_on_as_fast_as_it_was_measured(tracker: Tracker) -> None:
     flow = tracker.announce(("A", 0, "a0"), KEY, 1, 0.0)
     tracker.told(flow, 7, math.inf, 0.0)

@@ -90,6 +90,26 @@ def test_whoever_has_its_links_for_itself_is_in_the_first_class() -> None:
     assert cut_classes(state, shared).tolist() == [7, 6]
 
 
+def test_no_flow_rises_above_the_class_it_has_while_the_classes_suffice() -> None:
+    transfers = [Transfer(i, 1.0, 0.0, path=(0,)) for i in range(3)]
+    state = state_of(transfers, [0, 1, 2], np.ones(3), 0.0, [1.0])
+    decision = Decision(np.arange(3), np.zeros(3), np.full(3, 0.2))
+    assert cut_classes(state, decision, 8).tolist() == [7, 6, 5]
+    assert cut_classes(state, decision, 8, np.array([5, 7, 3])).tolist() == [5, 4, 3]
+    assert cut_classes(state, decision, 8, np.array([5, 7, 6])).tolist() == [5, 4, 3]
+    assert cut_classes(state, decision, 8, np.array([1, 7, 7])).tolist() == [7, 6, 5]  # all anew
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 12), st.integers(2, 8), st.integers(1, 6))
+def test_keeping_classes_low_is_never_against_the_order(
+    seed: int, flows: int, links: int, ranks: int
+) -> None:
+    state, decision = problem(seed, flows, links, ranks)
+    highest = np.random.default_rng(seed).integers(0, 8, flows)
+    assert not against_the_order(state, decision, cut_classes(state, decision, 8, highest))
+
+
 def test_a_paced_flow_is_not_drawn_down_by_its_group_an_unpaced_one_is() -> None:
     transfers = [Transfer(0, 8.0, 0.0), Transfer(1, 8.0, 0.0), Transfer(1, 8.0, 0.0, path=(1,))]
     state = state_of(transfers, [0, 1, 2], np.full(3, 8.0), 0.0, [1.0, 1.0])
