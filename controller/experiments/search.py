@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 import numpy as np
@@ -10,11 +10,14 @@ import numpy as np
 from controller.experiments.inputs import Problem
 from controller.model.fabric import Fabric
 from controller.model.job import Workload
-from controller.scheduling.echelon_search import WHOLE, Adopted, FixedOrder, Found, Item, search
+from controller.scheduling import kernels
+from controller.scheduling.echelon_search import Adopted, FixedOrder, Item
+from controller.scheduling.order_search import Found, search
 from controller.scheduling.plan import JobPlan
 from controller.scheduling.policy import Floats
 from controller.scheduling.registry import POLICIES
 from controller.scheduling.routing import Pin, least_loaded
+from controller.scheduling.state import job_state
 from controller.simulator.alone import alone_times
 from controller.simulator.critical import tails_of
 from controller.simulator.player import player
@@ -44,15 +47,53 @@ def searched(
     alone = alone_times(workload, fabric)
     plays = player(workload, fabric, alone, model)
     plans = plans_of(workload, fabric)
-    iterations = {plan.job.name: plan.job.iterations for plan in plans}
     items = {plan.job.name: len(plan.group_names) for plan in plans}
     chosen = [POLICIES[name]() for name in baselines]
-    shortest = sorted(items, key=lambda job: alone[job] * iterations[job])
-    starts = [
-        {(job, WHOLE): k for k, job in enumerate(shortest)},
+    seconds = {plan.job.name: plan.job.iterations * alone[plan.job.name] for plan in plans}
+    shortest = sorted(items, key=lambda job: seconds[job])
+    return search(
+        plays,
+        chosen,
+        items,
+        [shortest, least_held_up(plans, fabric, seconds)],
         longest_after(plans, fabric),
-    ]
-    return search(plays, chosen, items, starts, budget, seed, routes_of(plans, fabric))
+        budget,
+        seed,
+        routes_of(plans, fabric),
+        rivals_of(plans, fabric),
+    )
+
+
+def least_held_up(
+    plans: Sequence[JobPlan], fabric: Fabric, seconds: Mapping[str, float]
+) -> list[str]:
+    """A line of jobs: whole jobs by BSSI (see `sincronia`), each as one coflow of all its
+    iterations' bytes, weighed by one over its `seconds` alone."""
+    begin, links, busy = [0], [], []
+    for plan in plans:
+        for link, size in sorted(job_state(plan, fabric).link_bytes.items()):
+            links.append(link)
+            busy.append(plan.job.iterations * 8 * size / fabric.links[link].rate)
+        begin.append(len(links))
+    weight = np.array([1.0 / seconds[plan.job.name] for plan in plans])
+    order = kernels.last_first(
+        np.array(begin),
+        np.array(links, np.int64),
+        np.array(busy),
+        weight,
+        np.arange(len(plans)),
+        len(fabric.links),
+    )
+    return [plans[k].job.name for k in order]
+
+
+def rivals_of(plans: Sequence[JobPlan], fabric: Fabric) -> dict[str, list[str]]:
+    """Job -> the jobs that may share a link with it."""
+    used = {plan.job.name: job_state(plan, fabric).link_bytes.keys() for plan in plans}
+    return {
+        job: [other for other in used if other != job and not links.isdisjoint(used[other])]
+        for job, links in used.items()
+    }
 
 
 def longest_after(plans: Sequence[JobPlan], fabric: Fabric) -> dict[Item, int]:

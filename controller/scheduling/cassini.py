@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -50,7 +51,7 @@ class Cassini:
     clusters", NSDI 2024: score = 1 - mean(max(0, sum of demands - C)) / C per link. Here the
     shifts are found for all links at once by coordinate descent instead of link by link over an
     affinity graph, and placement is left out (hosts are given). Complexity: O(rounds * jobs *
-    shifts * links * samples), when a job comes or goes (the one
+    samples * (shifts + links of the job that others use)), when a job comes or goes (the one
     policy that remembers: who was there), then max-min. Tie rule: of
     equal shifts the smallest; jobs by traffic, then by their place in the state.
     """
@@ -126,45 +127,44 @@ def circle(job: JobState) -> Circle:
 
 def rotate(circles: dict[int, Circle], capacity: Floats) -> dict[int, float]:
     """The shift of each circle, in seconds, that makes the score greatest; a local optimum."""
-    links = sorted({link for c in circles.values() for link in c.demand})
-    place = {link: i for i, link in enumerate(links)}
-    limit = capacity[links][:, None]
     period = joint_period([c.period for c in circles.values()])
     times: Floats = np.arange(SAMPLES, dtype=np.float64) * (period / SAMPLES)
-    asked: dict[int, Floats] = {}
-    for j, c in circles.items():
-        asked[j] = np.zeros(len(links))
-        for link, demand in c.demand.items():
-            asked[j][place[link]] = min(demand, capacity[link])
-    order = sorted(circles, key=lambda j: (-sum(asked[j]) * circles[j].busy, j))
-    shift = dict.fromkeys(order, 0.0)
-    total = np.zeros((len(links), SAMPLES))
-    placed: set[int] = set()
+    turns = {j: _turns(c, times) for j, c in circles.items()}
+    asked = {
+        j: {link: min(bits, capacity[link]) for link, bits in sorted(c.demand.items())}
+        for j, c in circles.items()
+    }
+    order = sorted(circles, key=lambda j: (-sum(asked[j].values()) * circles[j].busy, j))
+    users = Counter(link for links in asked.values() for link in links)
+    shared = sorted(link for link, count in users.items() if count > 1)  # the others never overflow
+    limit = capacity[shared][:, None]
+    demand = {j: np.array([asked[j].get(link, 0.0) for link in shared])[:, None] for j in order}
+    total = np.zeros((len(shared), SAMPLES))
+    turn: dict[int, int] = {}
     for _ in range(ROUNDS):
         for j in order:
-            if j in placed:
-                total -= asked[j][:, None] * _busy(circles[j], shift[j], times)
-            choices = [circles[j].period * k / SHIFTS for k in range(SHIFTS)]
-            used = asked[j] > 0  # on the other links all shifts are alike
-            scores = [
-                score(
-                    total[used] + asked[j][used, None] * _busy(circles[j], choice, times),
-                    limit[used],
-                )
-                for choice in choices
-            ]
-            shift[j] = choices[int(np.argmax(np.round(scores, 12)))]
-            total += asked[j][:, None] * _busy(circles[j], shift[j], times)
-            placed.add(j)
-    return shift
+            mine = np.flatnonzero(demand[j])  # on the other links all shifts are alike
+            bits = demand[j][mine]
+            if j in turn:
+                total[mine] -= bits * turns[j][turn[j]]
+            excess = overflow(total[mine], bits, limit[mine], turns[j])
+            turn[j] = int(np.argmin(np.round(excess, 12)))
+            total[mine] += bits * turns[j][turn[j]]
+    return {j: circles[j].period * turn[j] / SHIFTS for j in order}
 
 
-def score(total: Floats, limit: Floats) -> float:
-    """Mean over links of 1 - mean(max(0, sum of demands - C)) / C; 1 where nothing collides.
+def overflow(total: Floats, asked: Floats, limit: Floats, turns: Floats) -> Floats:
+    """(shifts,) by how much one more job makes links overflow, shift by shift: the sum over links
+    of mean(max(0, sum of demands - C)) / C, less what it was without the job.
 
-    `total` is (links, instants) bit/s, `limit` (links, 1) bit/s.
+    `total` is (links, instants) bit/s, `asked` and `limit` (links, 1) bit/s, `turns` (shifts,
+    instants) 1 where the job is busy, else 0. So an instant costs the same whichever shift makes
+    the job busy then, and is counted once for all of them.
     """
-    return float(np.mean(1 - np.maximum(0.0, total - limit).mean(axis=1, keepdims=True) / limit))
+    without = np.maximum(0.0, total - limit)
+    added = (np.maximum(0.0, total + asked - limit) - without) / limit
+    excess: Floats = turns @ added.sum(axis=0) / total.shape[1]
+    return excess
 
 
 def joint_period(periods: list[float]) -> float:
@@ -177,7 +177,9 @@ def joint_period(periods: list[float]) -> float:
     return min(multiple, PERIODS) * slowest
 
 
-def _busy(circle: Circle, shift: float, times: Floats) -> Floats:
+def _turns(circle: Circle, times: Floats) -> Floats:
+    """(shifts, instants) 1 where the job is busy."""
+    shift = circle.period * np.arange(SHIFTS)[:, None] / SHIFTS
     out: Floats = ((times - shift) % circle.period < circle.busy).astype(float)
     return out
 

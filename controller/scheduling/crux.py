@@ -147,9 +147,11 @@ def compressed(order: Ints, intensity: Floats, contention: Ints, count: int) -> 
 
 
 def _contention(jobs: list[JobState]) -> Ints:
-    used = [set(job.link_bytes) for job in jobs]
-    shared = np.array([[not a.isdisjoint(b) for b in used] for a in used])
-    out: Ints = shared & ~np.eye(len(jobs), dtype=bool)
+    links = {link: k for k, link in enumerate({link for job in jobs for link in job.link_bytes})}
+    uses = np.zeros((len(jobs), len(links)))
+    for j, job in enumerate(jobs):
+        uses[j, [links[link] for link in job.link_bytes]] = 1.0
+    out: Ints = (uses @ uses.T > 0) & ~np.eye(len(jobs), dtype=bool)
     return out
 
 
@@ -160,10 +162,8 @@ def _topological(before: Ints, random: np.random.Generator) -> Ints:
     while ready:
         job = ready.pop(int(random.integers(len(ready))))
         line.append(job)
-        for other in np.flatnonzero(before[job]):
-            waiting[other] -= 1
-            if waiting[other] == 0:
-                ready.append(int(other))
+        waiting -= before[job]
+        ready += np.flatnonzero(before[job] & (waiting == 0)).tolist()
     return np.array(line)
 
 
@@ -172,17 +172,16 @@ def _cut(weight: Floats, count: int) -> tuple[float, Ints]:
     jobs = len(weight)
     total = np.zeros((jobs + 1, jobs + 1))
     total[1:, 1:] = weight.cumsum(axis=0).cumsum(axis=1)
-
+    own = np.diag(total)
+    run = own[:, None] - total.T - total + own  # [end, begin]: inside begin .. end - 1
+    run[np.triu_indices(jobs + 1)] = np.inf
     best = np.full((count + 1, jobs + 1), np.inf)
     start = np.zeros((count + 1, jobs + 1), np.int64)
     best[0, 0] = 0.0
     for k in range(1, count + 1):
-        for end in range(1, jobs + 1):
-            begin = np.arange(end)
-            run = total[end, end] - total[begin, end] - total[end, begin] + total[begin, begin]
-            cost = best[k - 1, :end] + run
-            start[k, end] = int(np.argmin(cost))
-            best[k, end] = cost[start[k, end]]
+        cost = best[k - 1] + run
+        start[k] = np.argmin(cost, axis=1)
+        best[k] = cost[np.arange(jobs + 1), start[k]]
     level = np.zeros(jobs, np.int64)
     end = jobs
     runs = int(np.argmin(best[:, jobs]))

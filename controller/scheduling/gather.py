@@ -31,10 +31,9 @@ def network_state(
     are `path_start` and `path_links` of the state. `scratch` is -1 everywhere before and after,
     and longer than any group's or job's number. O(rows + path entries).
     """
-    groups, group = dense(flows["group"][rows], scratch)
-    jobs, group_job = dense(owners["job"][groups], scratch)
-    size, remaining, release, ideal_finish, tie = _of_flows(flows, rows)
-    reference, weight, index, sent, group_tie = _of_groups(owners, groups, group, size, remaining)
+    flow, group, jobs = columns(flows, owners, rows, scratch)
+    size, remaining, release, ideal_finish, tie, owner = flow
+    reference, weight, group_job, index, sent, group_tie = group
     return NetworkState(
         time=time,
         capacity=capacity,
@@ -42,7 +41,7 @@ def network_state(
         remaining=remaining,
         release=release,
         ideal_finish=ideal_finish,
-        group=group,
+        group=owner,
         path_start=paths[0],
         path_links=paths[1],
         tie=tie,
@@ -74,6 +73,36 @@ class Table:
     def give_back(self, slot: int) -> None:
         """The slot may be taken again."""
         self._free.append(slot)
+
+
+@compiled
+def columns(
+    flows: Rows, owners: Rows, rows: Ints, scratch: Ints
+) -> tuple[
+    tuple[Floats, Floats, Floats, Floats, Ints, Ints],
+    tuple[Floats, Floats, Ints, Ints, Floats, Ints],
+    Ints,
+]:
+    """What a state says of flows, of EchelonFlows, and the jobs' numbers.
+
+    (flows,) size, remaining, release, ideal finish, tie and group; (groups,) reference, weight,
+    job, index, bytes sent and tie. For `scratch` see `network_state`.
+    """
+    owner = np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        owner[i] = flows[rows[i]].group
+    groups, group = dense(owner, scratch)
+    job = np.empty(len(groups), np.int64)
+    for i in range(len(groups)):
+        job[i] = owners[groups[i]].job
+    jobs, group_job = dense(job, scratch)
+    size, remaining, release, ideal_finish, tie = _of_flows(flows, rows)
+    reference, weight, index, sent, group_tie = _of_groups(owners, groups, group, size, remaining)
+    return (
+        (size, remaining, release, ideal_finish, tie, group),
+        (reference, weight, group_job, index, sent, group_tie),
+        jobs,
+    )
 
 
 @compiled

@@ -18,7 +18,7 @@ NOTHING = 1e-11
 
 
 @compiled
-def _sort_rows(rows: Ints, low: int, high: int, key: Floats, tie: Ints, spare: Ints) -> None:
+def sort_rows(rows: Ints, low: int, high: int, key: Floats, tie: Ints, spare: Ints) -> None:
     """Sort rows[low:high] by (key, tie): merge sort; linear where they are in order already."""
     in_order = True
     for i in range(low + 1, high):
@@ -79,7 +79,7 @@ def group_rows(group: Ints, groups: int, key: Floats, tie: Ints) -> tuple[Ints, 
         place[group[row]] += 1
     spare = np.empty(flows, np.int64)
     for g in range(groups):
-        _sort_rows(rows, start[g], start[g + 1], key, tie, spare)
+        sort_rows(rows, start[g], start[g + 1], key, tie, spare)
     return start, rows
 
 
@@ -103,7 +103,7 @@ def all_rounded(key: Floats) -> Floats:
 def ordered(key: Floats, tie: Ints) -> Ints:
     """Indices by ascending (rounded) key, then tie."""
     order = np.arange(len(key))
-    _sort_rows(order, 0, len(key), all_rounded(key), tie, np.empty(len(key), np.int64))
+    sort_rows(order, 0, len(key), all_rounded(key), tie, np.empty(len(key), np.int64))
     return order
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from controller.model.fabric import Fabric
 from controller.model.job import Workload
-from controller.scheduling.echelon_search import Outcome, Player
+from controller.scheduling.climb import Outcome, Player
 from controller.scheduling.policy import Policy
 from controller.scheduling.routing import Routing
 from controller.simulator.simulate import plans_of, play

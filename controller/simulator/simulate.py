@@ -15,11 +15,12 @@ from controller.model.errors import WorkFailed
 from controller.model.fabric import Fabric, Path
 from controller.model.job import Job, Workload
 from controller.scheduling import gather
+from controller.scheduling.echelon_search import RULES, FixedOrder
 from controller.scheduling.plan import JobPlan, compile_valid
 from controller.scheduling.policy import Ints, JobState, NetworkState, Policy
 from controller.scheduling.routing import LeastLoaded, Routing
 from controller.scheduling.state import job_state
-from controller.simulator import coflows, events, fluid
+from controller.simulator import coflows, events, fluid, ordered
 from controller.simulator.agenda import same_instant, schedule
 from controller.simulator.allocation import allocator
 from controller.simulator.critical import rhythm
@@ -118,6 +119,11 @@ class Simulation:
         self._jobs: dict[int, JobState] = {}
         self._scratch: Ints = np.full(len(plans), -1)
         self.run = tables(plans, fabric, routing or LeastLoaded(), records)
+        self._level: Ints | None = None
+        if isinstance(policy, FixedOrder) and not records:  # records name classes: cut them
+            self._rule = RULES.index(policy.rule)
+            named = [(plan.job.name, len(plan.group_flows)) for plan in plans]
+            self._level = np.concatenate([*policy.level_of(named), _NONE])
         for job, plan in enumerate(plans):
             schedule(self.run, job, plan.arrival)
 
@@ -126,8 +132,7 @@ class Simulation:
 
         Raises `WorkFailed` when a job never finishes.
         """
-        highest = self._allocator.highest
-        while (needed := events.play(self.run, until, self._local, highest)) != events.OVER:
+        while (needed := self._until_needed(until)) != events.OVER:
             if needed == events.DECISION:
                 self._decide()
             elif needed == events.BLOCK:
@@ -136,6 +141,12 @@ class Simulation:
                 self.run = with_longer_logs(self.run)
         if until == float("inf"):
             self._refuse_unfinished()
+
+    def _until_needed(self, until: float) -> int:
+        """Play on until something is needed that only this class has: see `events`."""
+        if self._level is None:
+            return int(events.play(self.run, until, self._local, self._allocator.highest))
+        return int(ordered.play(self.run, until, self._rule, self._level))
 
     def log(self) -> Log:
         """What has been so far."""

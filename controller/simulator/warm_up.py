@@ -9,6 +9,7 @@ from __future__ import annotations
 from controller.model import EchelonFlow, Flow, Job, PlacedJob, Task, Workload
 from controller.model.fabrics import big_switch
 from controller.scheduling.compiling import remove_old
+from controller.scheduling.echelon_search import FixedOrder
 from controller.scheduling.registry import POLICIES
 from controller.simulator.simulate import simulate
 
@@ -21,6 +22,7 @@ def warm_up() -> None:
         for name in POLICIES:
             for model in ("ideal", "enforced"):
                 simulate(workload, fabric, POLICIES[name](), model)
+        simulate(workload, fabric, FixedOrder(), records=False)
 
 
 def _job(name: str, tasks: tuple[Task, ...]) -> PlacedJob:

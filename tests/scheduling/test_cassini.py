@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controller.scheduling.cassini import Circle, joint_period, rotate, score
+from controller.scheduling.cassini import Circle, joint_period, overflow, rotate
 from controller.scheduling.registry import policy
 from tests.scheduling.player import Transfer, state_of
 
@@ -16,10 +16,12 @@ def test_two_jobs_that_send_half_the_time_are_set_half_a_period_apart() -> None:
     assert abs(shift[0] - shift[1]) == pytest.approx(1.0)
 
 
-def test_the_score_counts_what_does_not_fit() -> None:
-    limit = np.array([[1.0]])
-    assert score(np.array([[1.0, 1.0]]), limit) == 1.0
-    assert score(np.array([[2.0, 0.0]]), limit) == pytest.approx(0.5)
+def test_what_does_not_fit_is_counted_for_every_shift() -> None:
+    asked, limit = np.array([[1.0]]), np.array([[1.0]])
+    turns = np.array([[1.0, 0.0], [0.0, 1.0]])
+    excess = overflow(np.array([[1.0, 0.0]]), asked, limit, turns)
+    assert excess.tolist() == [0.5, 0.0]
+    assert overflow(np.array([[3.0, 0.5]]), asked, limit, turns).tolist() == [0.5, 0.25]
 
 
 def test_the_joint_period_is_the_common_multiple() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from zlib import crc32
 
 import numpy as np
 import pytest
 
 from controller.model.errors import BadInput
-from controller.scheduling.echelon_search import RULES, Adopted, FixedOrder, Outcome, search
+from controller.scheduling.climb import Outcome
+from controller.scheduling.echelon_search import RULES, WHOLE, Adopted, FixedOrder
+from controller.scheduling.order_search import search
 from controller.scheduling.policy import Policy
 from controller.scheduling.registry import POLICIES, names, policy
 from tests.scheduling.player import Transfer, play, state_of
@@ -64,6 +67,34 @@ def test_a_choice_of_paths_is_part_of_what_is_searched() -> None:
     assert found.policy.paths == routes["job0"][1]
     again = policy(found.policy.spelled)
     assert isinstance(again, FixedOrder) and again.paths == found.policy.paths
+
+
+def test_orders_of_jobs_and_within_jobs_are_tried_before_the_climb() -> None:
+    tried = []
+
+    def noted(chosen: Policy) -> Outcome:
+        if isinstance(chosen, FixedOrder):
+            tried.append(dict(chosen.level))
+        return player(chosen)
+
+    items = {"job0": 2, "job1": 1, "job2": 1}
+    search(noted, [policy("fair")], items, [["job2", "job1", "job0"]], {("job0", 1): 1}, budget=10)
+    assert {("job2", WHOLE): 0, ("job1", WHOLE): 1, ("job0", WHOLE): 2} in tried
+    assert any(("job0", 1) in order for order in tried)
+
+
+def test_what_is_found_is_the_best_of_all_that_was_played() -> None:
+    """The climb may walk over worse orders for a while."""
+    costs = []
+
+    def rough(chosen: Policy) -> Outcome:
+        cost = 1.0 + crc32(repr(sorted(getattr(chosen, "level", {}).items())).encode()) / 2**32
+        costs.append(cost)
+        return Outcome(cost, dict.fromkeys(JOBS, cost))
+
+    found = search(rough, [policy("fair")], {"job0": 3, "job1": 3, "job2": 3}, budget=80)
+    assert found.outcome.cost == min(costs)
+    assert rough(found.policy).cost == min(costs)
 
 
 def test_an_order_read_back_from_its_name_decides_the_same() -> None:
