@@ -9,6 +9,7 @@ import time
 import pytest
 
 from host_agent import kernel
+from host_agent.connection import MIN_UNSENT, Connection
 from host_agent.pacing import SocketPacer
 from host_agent.tagging import tag
 
@@ -37,6 +38,19 @@ def test_a_wire_rate_is_told_to_the_kernel_in_payload_bytes() -> None:
         assert kernel.tcp_info(sock).max_pacing_rate == round(5e6 * 1448 / 1514)
         pacer.set_rate(sock, math.inf)
         assert kernel.tcp_info(sock).max_pacing_rate == 2**64 - 2
+
+
+async def test_no_more_stands_unsent_than_leaves_in_a_moment() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connection = Connection(
+            "127.0.0.1", server.getsockname(), "cubic", SocketPacer(WIRE_PER_PAYLOAD)
+        )
+        connection.set(0, 1e6)
+        await connection.connect()
+        data = memoryview(bytes(1_000_000))
+        while connection.try_send(data):
+            assert connection.info().unsent <= 3 * MIN_UNSENT
+        connection.close()
 
 
 def test_congestion_control_is_pinned_or_refused_by_name() -> None:
