@@ -6,7 +6,7 @@
 One line a workload and policy: the mean slowdown in the ideal model, in the enforced one, and with
 8 queues only (no pacing, nobody held); each over the LP bound in the second table. CPU seconds are
 of the whole row. Unless told otherwise the search plays 16,000 times over the number of jobs, at
-most 2,000. Rows are kept in FILE as they come, and those it has are not measured again.
+most 1,000. Rows are kept in FILE as they come, and those it has are not measured again.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Row:
 
 
 def plays(case: Case) -> int:
-    """The search's budget: 16,000 plays over the number of jobs, at most 2,000."""
-    return min(2000, 16_000 // len(case.workload.jobs))
+    """The search's budget: 16,000 plays over the number of jobs, at most 1,000."""
+    return min(1000, 16_000 // len(case.workload.jobs))
 
 
 def run(case: Case, budget: int | None, seed: int) -> Row:
@@ -152,7 +152,8 @@ def targets(rows: list[Row]) -> list[dict[str, object]]:
         }  # fmt: skip
 
     return [
-        target("best rival / echelon-search, least over the suite", margin, "ratio", 1, margin >= 1),
+        target("best rival / echelon-search, least over the suite", margin, "ratio", 1,
+               margin > 1 - 1e-9),  # the same play added up otherwise
         target("echelon-search / LP bound, mean", float(np.mean(over)), "ratio", 1.10,
                bool(np.mean(over) <= 1.10)),
         target("echelon, price of pacing and 8 queues, largest", price, "ratio", 1.03, price <= 1.03),

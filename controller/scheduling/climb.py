@@ -11,8 +11,8 @@ from controller.scheduling.echelon_search import RULES, SMOOTH, WHOLE, FixedOrde
 from controller.scheduling.policy import Policy
 from controller.scheduling.routing import Pin
 
-LATE = 10
-"A move is taken that is no worse than where the climb stood so many moves ago."
+LATE = 0.01
+"A move is taken that is no worse than where the climb stood this share of the budget ago."
 IDLE = 200
 "Moves in a row that lead nowhere new, after which there is nothing left to try."
 
@@ -98,15 +98,16 @@ class Climb:
         Journal of Operational Research 258 (2017).
         """
         assert self.outcome is not None, "something has been considered"
-        past = [self.outcome.cost] * LATE
+        past = [self.outcome.cost] * max(1, round(LATE * self.budget))
         idle = move = 0
         while self.plays < self.budget and idle < IDLE:
             before = self.plays
-            self.consider(self._moved(), max(past[move % LATE], self.outcome.cost))
+            at = move % len(past)
+            self.consider(self._moved(), max(past[at], self.outcome.cost))
             if self.plays == before:
                 idle += 1
                 continue
-            past[move % LATE] = self.outcome.cost
+            past[at] = self.outcome.cost
             idle, move = 0, move + 1
 
     def _moved(self) -> Stand:
