@@ -12,12 +12,15 @@ from host_agent import kernel
 from host_agent.pacing import SocketPacer
 from host_agent.tagging import tag
 
-MIN_UNSENT, MAX_UNSENT = 4_344, 1_048_576
-UNSENT_SECONDS = 0.0035
+SEGMENT = 1448
+"Payload bytes of a full segment. Less than that goes out as a frame of its own, at full headers."
+
+MIN_UNSENT, MAX_UNSENT = 3 * SEGMENT, 724 * SEGMENT
+UNSENT_SECONDS = 0.007
 """How much of a flow may stand unsent in the kernel, in time at its rate: enough to bridge the
 moments in which a busy machine does not run us, little enough that a hold acts at once."""
 
-UNSENT_UNPACED = 65_536
+UNSENT_UNPACED = 45 * SEGMENT
 
 _PROBE_WAIT, _PROBE_POLL = 0.01, 0.0005  # seconds
 
@@ -103,11 +106,16 @@ class Connection:
     def try_send(self, data: memoryview) -> int:
         """Bytes the kernel took: 0 when it has enough for now. Raises OSError.
 
-        It is offered no more than may stand unsent: it looks at its limit only where a new buffer
-        begins, and one buffer is 64 KB: 87 ms at 6 Mbit/s, in which no hold acts.
+        Enough is half of what may stand unsent, as for `writable`. The kernel itself looks at that
+        limit only where a new buffer begins, and one holds 64 KB: 87 ms at 6 Mbit/s, in which no
+        hold would act.
         """
+        unsent = self.info().unsent
+        if 2 * unsent >= self._most_unsent:
+            return 0
+        room = self._most_unsent - unsent
         try:
-            return self._sock.send(data[: self._most_unsent])
+            return self._sock.send(data[: room - room % SEGMENT])
         except BlockingIOError:
             return 0
 
@@ -133,7 +141,8 @@ class Connection:
 def _most_unsent(pace: float) -> int:
     if pace == float("inf"):
         return UNSENT_UNPACED
-    return round(min(MAX_UNSENT, max(MIN_UNSENT, pace / 8 * UNSENT_SECONDS)))
+    segments = round(pace / 8 * UNSENT_SECONDS / SEGMENT)
+    return min(MAX_UNSENT, max(MIN_UNSENT, segments * SEGMENT))
 
 
 class ConnectionPool:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from host_agent import framing, kernel
-from host_agent.connection import Connection
+from host_agent.connection import SEGMENT, Connection
 
 _CHUNK = memoryview(bytes(262_144))
-_PROBE = 2 * 1448  # acknowledged at once in the middle of a flow, where one segment may not be
+_PROBE = 2 * SEGMENT  # acknowledged at once in the middle of a flow, where one segment may not be
 _DRAIN_POLL = (0.002, 0.02)  # seconds between looks at the last bytes: first, and at most
 
 UNSENT_LEAVES = 0.006
