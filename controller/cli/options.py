@@ -32,7 +32,7 @@ Placement = Annotated[
         help="packed, spread or random, for workers without a host; or a file: job -> worker -> host."
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn by chance.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn by chance.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for the results.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 

@@ -268,7 +268,7 @@ class Scenario:
             self.note(
                 f"{len(slow)} of {len(long)} paced flows of more than {_LONG:g} s got less than "
                 f"{KEPT_PACE:.0%} of their pace (worst: {worst.id.job}/{worst.id.flow}, "
-                f"{worst.pace_ratio:.0%}): the machine or the network is overloaded"
+                f"{worst.pace_ratio:.0%}); many of them: this machine or the network is overloaded"
             )
 
     def _what_is_left(self) -> str:

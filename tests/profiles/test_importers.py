@@ -258,6 +258,16 @@ def test_p4lang_links_keep_their_rates(write: Any) -> None:
     assert len(fabric.paths("h1", "h3")[0]) == 3
 
 
+def test_a_p4lang_port_takes_one_cable(write: Any) -> None:
+    twice = {
+        "hosts": {"h1": {}, "h2": {}},
+        "switches": {"s1": {}},
+        "links": [["h1", "s1-p1"], ["h2", "s1-p1"]],
+    }
+    with pytest.raises(ProfileError, match="s1-p1.*without a cable"):
+        import_files([write(json.dumps(twice))])
+
+
 def test_astra_sims_dimensions_become_tiers(write: Any) -> None:
     fabric = import_files([write(samples.ASTRA_NETWORK)]).subject
     assert isinstance(fabric, Fabric)

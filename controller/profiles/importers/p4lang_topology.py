@@ -32,6 +32,7 @@ def load(paths: list[Path], options: Options) -> Imported:
     cables: list[Cable] = []
     rated = 0
     known = {*hosts, *switches}
+    plugged: set[str] = set()
     for i, entry in enumerate(reader.entries(found["links"], ("links",))):
         key = ("links", i)
         ends = (
@@ -48,6 +49,11 @@ def load(paths: list[Path], options: Options) -> Imported:
         for k, name in enumerate(names):
             if name not in known:
                 raise reader.fail((*key, k), f"{name!r}: expected one of the hosts or switches")
+        for k, end in enumerate(ends[:2]):
+            if end in plugged:
+                raise reader.fail((*key, k), f"{end!r}: expected a port without a cable")
+            if end not in known:  # it names a port, as s1-p2 does
+                plugged.add(end)
         rate = default
         if len(ends) > 3:
             rate = reader.number(ends[3], (*key, 3)) * 1e6
