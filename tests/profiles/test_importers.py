@@ -265,7 +265,7 @@ def test_a_p4lang_port_takes_one_cable(write: Any) -> None:
         "links": [["h1", "s1-p1"], ["h2", "s1-p1"]],
     }
     with pytest.raises(ProfileError, match="s1-p1.*without a cable"):
-        import_files([write(json.dumps(twice))])
+        import_files([write(json.dumps(twice).encode())])
 
 
 def test_astra_sims_dimensions_become_tiers(write: Any) -> None:
