@@ -64,6 +64,11 @@ class Unrolled:
     forked: Sets
     "Flows on one resource that wait for one node."
 
+    @property
+    def comparisons(self) -> int:
+        """Of two flows, in one pass over all resources."""
+        return int((np.diff(self.sharers[0]) ** 2).sum())
+
     def ends(self, head: Floats, jobs: int) -> Floats:
         """(jobs,) earliest ends, if nodes start no sooner than `head`."""
         out = np.zeros(jobs)
