@@ -26,12 +26,13 @@ def listening(self: object, ports: object) -> list[str]:
 
 
 HOLD = """
-import sys, time
+import signal, sys, time
 from controller.model.fabrics import parse_topology
 from tests.topologies.test_cleaning import listening
 from topologies.emulation import EmulatedNetwork, EmbeddedSwitch
 from topologies.layout import network_of
 EmbeddedSwitch.command = listening
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs tests in the background
 with EmulatedNetwork(network_of(parse_topology("leaf-spine:2x1x1", 1e7), 1e7, "embedded")) as network:
     network.spawn("h1", [sys.executable, "-c", "import time; time.sleep(600)"], "sleeper")
     print("up", flush=True)
