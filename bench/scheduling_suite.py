@@ -5,8 +5,7 @@
 
 One line a workload and policy: the mean slowdown in the ideal model, in the enforced one, and with
 8 queues only (no pacing, nobody held); each over the LP bound in the second table. CPU seconds are
-of the whole row. Unless told otherwise the search plays 16,000 times over the number of jobs, at
-most 1,000. Rows are kept in FILE as they come, and those it has are not measured again.
+of the whole row. Rows are kept in FILE as they come, and those it has are not measured again.
 """
 
 from __future__ import annotations
@@ -34,6 +33,8 @@ LARGEST = 70_000
 "Columns of the bound's programme: more than the command line spends, for a finer one."
 EFFORT = 30_000_000_000
 "Steps spent on refuting beyond it; likewise."
+BUDGET = 1000
+"Plays of the search: more than the command line spends."
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,8 @@ class Row:
     cpu_s: float
 
 
-def plays(case: Case) -> int:
-    """The search's budget: 16,000 plays over the number of jobs, at most 1,000."""
-    return min(1000, 16_000 // len(case.workload.jobs))
-
-
-def run(case: Case, budget: int | None, seed: int) -> Row:
-    """All policies on one workload; the search has `plays` of it unless a budget is given."""
+def run(case: Case, budget: int, seed: int) -> Row:
+    """All policies on one workload."""
     began = time.process_time()
     alone = alone_times(case.workload, case.fabric)
     bound = workload_bound(case.workload, case.fabric, alone, largest=LARGEST, effort=EFFORT)
@@ -83,9 +79,7 @@ def run(case: Case, budget: int | None, seed: int) -> Row:
         row.ideal[name] = ideal(policy(name)).cost
         row.enforced[name] = enforced(policy(name)).cost
         row.queues[name] = enforced(QueuesOnly(policy(name))).cost
-    found = searched(
-        case.workload, case.fabric, "enforced", budget=budget or plays(case), seed=seed
-    )
+    found = searched(case.workload, case.fabric, "enforced", budget=budget, seed=seed)
     asked = simulate(case.workload, case.fabric, found.policy, "enforced")  # at every decision
     row.enforced[SEARCH] = asked.mean_slowdown(alone)
     row.ideal[SEARCH] = ideal(found.policy).cost
@@ -164,7 +158,7 @@ def main() -> None:
     """Run, print, and write the rows of `make bench` where a file is named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--case", action="append")
-    parser.add_argument("--budget", type=int)
+    parser.add_argument("--budget", type=int, default=BUDGET)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=Path)
     parser.add_argument("--json", type=Path)
