@@ -10,10 +10,9 @@ from __future__ import annotations
 import argparse
 import time
 
-from bench.scheduling_suite import EFFORT, LARGEST
+from bench.scheduling_suite import EFFORT, bound_of
 from controller.experiments.suite import Case, suite
 from controller.simulator.alone import alone_times
-from controller.simulator.bounds import workload_bound
 
 
 def print_row(case: Case, effort: int) -> None:
@@ -22,9 +21,7 @@ def print_row(case: Case, effort: int) -> None:
     cells = [case.name]
     for steps in (0, effort):
         began = time.process_time()
-        bound = workload_bound(
-            case.workload, case.fabric, alone, largest=LARGEST, effort=steps
-        ).mean_slowdown
+        bound = bound_of(case, alone, steps).mean_slowdown
         cells += [f"{bound:.3f}", f"{time.process_time() - began:.0f}"]
     print("| " + " | ".join(cells) + " |", flush=True)
 
