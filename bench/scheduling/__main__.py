@@ -121,7 +121,7 @@ def one_hour(model: str, fabric: str, placement: str, seconds: float) -> Row:
 
 
 def growth(seconds: float) -> Iterator[Row]:
-    """CPU time with 100 jobs over that with 25, on the same cluster.
+    """CPU time of playing 100 jobs over that of 25, on the same cluster.
 
     Where few flows contend, a flow; where many do, a flow that a decision is about: that is how
     many flows an event touches.
@@ -134,8 +134,8 @@ def growth(seconds: float) -> Iterator[Row]:
             measured("hour", "echelon", "ideal", fabric, placement, jobs, str(seconds / 6))
             for jobs in ("25", "100")
         )
-        ratio = (many["cpu_s"] / many[unit]) / (few["cpu_s"] / few[unit])
-        yield at_most(f"CPU time by {unit}, {fabric}: 100 jobs over 25", ratio, 1.5, "")
+        ratio = (many["play_s"] / many[unit]) / (few["play_s"] / few[unit])
+        yield at_most(f"CPU time by {unit}, {fabric}: 100 jobs over 25", ratio, 1.2, "")
 
 
 PARTS: dict[str, Callable[[float], Iterator[Row]]] = {
