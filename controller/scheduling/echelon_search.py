@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,29 +53,14 @@ class FixedOrder:
         )  # fmt: skip
         return Decision(rank=rank, rate=rate, pace=rate.copy())
 
-    def level_of(self, jobs: Sequence[tuple[str, int]]) -> list[Ints]:
-        """The level of every EchelonFlow of some jobs, given their names and how many they have."""
-        levels: list[Ints] = [
-            np.full(count, self.level.get((name, WHOLE), 0)) for name, count in jobs
-        ]
-        place = {name: k for k, (name, _) in enumerate(jobs)}
-        for (name, index), level in self.level.items():
-            if index != WHOLE and name in place and index < len(levels[place[name]]):
-                levels[place[name]][index] = level
-        return levels
+    def level_of(self, job: str, index: int) -> int:
+        """The level of a job's EchelonFlow."""
+        return self.level.get((job, index), self.level.get((job, WHOLE), 0))
 
     def _levels(self, state: NetworkState) -> Ints:
-        names = [job.name for job in state.jobs]
-        whole = [self.level.get((name, WHOLE), 0) for name in names]
-        return np.array(
-            [
-                self.level.get((names[job], index), whole[job])
-                for job, index in zip(
-                    state.group_job.tolist(), state.group_index.tolist(), strict=True
-                )
-            ],
-            np.int64,
-        )
+        groups = zip(state.group_job.tolist(), state.group_index.tolist(), strict=True)
+        levels = [self.level_of(state.jobs[job].name, index) for job, index in groups]
+        return np.array(levels, np.int64)
 
     @property
     def routing(self) -> Pinned | None:

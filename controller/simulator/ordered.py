@@ -19,9 +19,9 @@ def play(run: Run, until: float, rule: int, level: Ints) -> int:
     rate, and the rates fit: so it makes no difference which classes are cut from the order, and
     none is.
     """
+    scratch = np.full(max(len(run.groups), len(run.jobs)), -1, np.int64)
     needed: int = events.play(run, until, True, -1)
     while needed == events.DECISION:
-        scratch = np.full(max(len(run.groups), len(run.jobs)), -1, np.int64)
         for part in range(run.clock[0].asked):
             _decide(run, run.members[run.asked[part] : run.asked[part + 1]], rule, level, scratch)
         needed = events.play(run, until, True, -1)

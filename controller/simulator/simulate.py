@@ -122,8 +122,12 @@ class Simulation:
         self._level: Ints | None = None
         if isinstance(policy, FixedOrder) and not records:  # records name classes: cut them
             self._rule = RULES.index(policy.rule)
-            named = [(plan.job.name, len(plan.group_flows)) for plan in plans]
-            self._level = np.concatenate([*policy.level_of(named), _NONE])
+            levels = [
+                policy.level_of(plan.job.name, index)
+                for plan in plans
+                for index in range(len(plan.group_flows))
+            ]
+            self._level = np.array(levels, np.int64)
         for job, plan in enumerate(plans):
             schedule(self.run, job, plan.arrival)
 
