@@ -44,15 +44,14 @@ def load(paths: list[Path], options: Options) -> Imported:
         )
         if len(ends) < 2:
             raise reader.fail(key, f"{shown(entry)}: expected [end, end]")
-        names = [reader.text(end, (*key, k)) for k, end in enumerate(ends[:2])]
-        names = [n if n in known else n.rsplit("-p", 1)[0].split(":")[0] for n in names]
-        for k, name in enumerate(names):
+        spelled = [reader.text(end, (*key, k)) for k, end in enumerate(ends[:2])]
+        names = [n if n in known else n.rsplit("-p", 1)[0].split(":")[0] for n in spelled]
+        for k, (name, end) in enumerate(zip(names, spelled, strict=True)):
             if name not in known:
                 raise reader.fail((*key, k), f"{name!r}: expected one of the hosts or switches")
-        for k, end in enumerate(ends[:2]):
             if end in plugged:
                 raise reader.fail((*key, k), f"{end!r}: expected a port without a cable")
-            if end not in known:  # it names a port, as s1-p2 does
+            if end != name:  # it names a port, as s1-p2 does
                 plugged.add(end)
         rate = default
         if len(ends) > 3:
