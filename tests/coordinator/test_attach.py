@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import msgspec
@@ -58,85 +61,61 @@ async def test_status_tells_hosts_jobs_and_flows(tmp_path: Path) -> None:
 async def test_a_framework_flow_is_granted_tagged_and_paced_before_it_connects(
     tmp_path: Path,
 ) -> None:
-    async with live(tmp_path, policy="fifo", agents=False) as system:
-        await add_job(system, placed(pipeline(), "h1", "h2"))
-        with socket.create_server(("127.0.1.2", 0)) as server:
-            sender, receiver = await clients(system)
-            target = server.getsockname()[:2]
-            flow = await asyncio.to_thread(sender.open, ("A", 0, "a0"), "127.0.1.1", target)
-            rules = system.enforcer.installed
-            assert [rule.class_ for rule in rules.values()] == [TOP]
-            assert next(iter(rules)).src_port == flow.sock.getsockname()[1]
-            assert flow.sock.getsockopt(*TOS[flow.sock.family]) == TOP << 5
-            assert int.from_bytes(flow.sock.getsockopt(1, 47, 8), "little") == round(
-                RATE / 8 * 1448 / 1514
-            )
-            with flow:
-                await asyncio.to_thread(flow.sendall, b"x" * 100_000)
-            await asyncio.to_thread(receiver.received, ("A", 0, "a0"), 100_000)
-            await until(lambda: not system.enforcer.installed)
-            await asyncio.to_thread(sender.close)
-            await asyncio.to_thread(receiver.close)
-            assert sender.unscheduled == 0
+    async with framework(tmp_path, policy="fifo") as (system, sender, receiver, target):
+        flow = await asyncio.to_thread(sender.open, ("A", 0, "a0"), "127.0.1.1", target)
+        rules = system.enforcer.installed
+        assert [rule.class_ for rule in rules.values()] == [TOP]
+        assert next(iter(rules)).src_port == flow.sock.getsockname()[1]
+        assert flow.sock.getsockopt(*TOS[flow.sock.family]) == TOP << 5
+        assert int.from_bytes(flow.sock.getsockopt(1, 47, 8), "little") == round(
+            RATE / 8 * 1448 / 1514
+        )
+        with flow:
+            await asyncio.to_thread(flow.sendall, b"x" * 100_000)
+        await asyncio.to_thread(receiver.received, ("A", 0, "a0"), 100_000)
+        await until(lambda: not system.enforcer.installed)
+    assert sender.unscheduled == 0
 
 
 async def test_a_framework_flow_on_hold_sends_nothing_until_its_turn(tmp_path: Path) -> None:
-    async with live(tmp_path, policy="fifo", agents=False) as system:
-        await add_job(system, placed(pipeline(), "h1", "h2"))
-        with socket.create_server(("127.0.1.2", 0)) as server:
-            sender, receiver = await clients(system)
-            target = server.getsockname()[:2]
-            first = await asyncio.to_thread(sender.open, ("A", 0, "a0"), "127.0.1.1", target)
-            waiting = asyncio.ensure_future(
-                asyncio.to_thread(sender.open, ("A", 0, "a1"), "127.0.1.1", target)
-            )
-            await until(lambda: len(system.coordinator.tracker.flows) == 2)
-            await asyncio.sleep(0.1)
-            assert not waiting.done()
-            with first:
-                pass
-            second = await asyncio.wait_for(waiting, 5.0)
-            with second:
-                pass
-            await asyncio.to_thread(sender.close)
-            await asyncio.to_thread(receiver.close)
+    async with framework(tmp_path, policy="fifo") as (system, sender, _, target):
+        first = await asyncio.to_thread(sender.open, ("A", 0, "a0"), "127.0.1.1", target)
+        waiting = asyncio.ensure_future(
+            asyncio.to_thread(sender.open, ("A", 0, "a1"), "127.0.1.1", target)
+        )
+        await until(lambda: len(system.coordinator.tracker.flows) == 2)
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        with first:
+            pass
+        second = await asyncio.wait_for(waiting, 5.0)
+        with second:
+            pass
 
 
 async def test_a_coordinator_that_does_not_answer_costs_no_traffic(tmp_path: Path) -> None:
     slow = RecordingEnforcer(delay=1.0)
-    async with live(tmp_path, agents=False, enforcer=slow, grant_timeout=0.05) as system:
-        await add_job(system, placed(pipeline(), "h1", "h2"))
-        with socket.create_server(("127.0.1.2", 0)) as server:
-            sender, receiver = await clients(system)
-            target = server.getsockname()[:2]
-            flow = await asyncio.to_thread(sender.open, ("A", 0, "a0"), "127.0.1.1", target)
-            assert sender.unscheduled == 1
-            assert flow.sock.getsockopt(*TOS[flow.sock.family]) == 0
-            flow.sock.close()
-            await asyncio.to_thread(sender.close)
-            await asyncio.to_thread(receiver.close)
+    async with framework(tmp_path, enforcer=slow, grant_timeout=0.05) as (_, sender, _, target):
+        flow = await asyncio.to_thread(sender.open, ("A", 0, "a0"), "127.0.1.1", target)
+        assert sender.unscheduled == 1
+        assert flow.sock.getsockopt(*TOS[flow.sock.family]) == 0
+        flow.sock.close()
 
 
 @pytest.mark.parametrize("gone", ["client", "job"])
 async def test_a_connection_whose_flow_has_arrived_leaves_no_rule_behind_its_client_or_job(
     tmp_path: Path, gone: str
 ) -> None:
-    async with live(tmp_path, policy="fifo", agents=False) as system:
-        await add_job(system, placed(pipeline(), "h1", "h2"))
-        with socket.create_server(("127.0.1.2", 0)) as server:
-            sender, receiver = await clients(system)
-            target = server.getsockname()[:2]
-            await asyncio.to_thread(sender.open, ("A", 0, "a0"), "127.0.1.1", target)
-            await asyncio.to_thread(receiver.received, ("A", 0, "a0"), 100_000)
-            await until(lambda: not system.coordinator.tracker.flows)
-            assert system.enforcer.installed
-            if gone == "client":
-                await asyncio.to_thread(sender.close)
-            else:
-                await system.stub.RemoveJob(api.RemoveJobRequest(job="A"))
-            await until(lambda: not system.enforcer.installed)
+    async with framework(tmp_path, policy="fifo") as (system, sender, receiver, target):
+        await asyncio.to_thread(sender.open, ("A", 0, "a0"), "127.0.1.1", target)
+        await asyncio.to_thread(receiver.received, ("A", 0, "a0"), 100_000)
+        await until(lambda: not system.coordinator.tracker.flows)
+        assert system.enforcer.installed
+        if gone == "client":
             await asyncio.to_thread(sender.close)
-            await asyncio.to_thread(receiver.close)
+        else:
+            await system.stub.RemoveJob(api.RemoveJobRequest(job="A"))
+        await until(lambda: not system.enforcer.installed)
 
 
 async def test_scenarios_and_framework_jobs_do_not_mix(tmp_path: Path) -> None:
@@ -154,10 +133,20 @@ async def add_job(system: Live, workload: Workload) -> None:
     await system.stub.AddJobs(api.AddJobsRequest(workload_json=text))
 
 
-async def clients(system: Live) -> tuple[FlowClient, FlowClient]:
-    sender = await asyncio.to_thread(FlowClient, "h1", system.address)
-    receiver = await asyncio.to_thread(FlowClient, "h2", system.address)
-    return sender, receiver
+@asynccontextmanager
+async def framework(
+    tmp_path: Path, **options: Any
+) -> AsyncIterator[tuple[Live, FlowClient, FlowClient, tuple[str, int]]]:
+    """A network without agents that knows a pipeline, a client on each of its hosts, and where the
+    second listens. `options` as of `live`."""
+    async with live(tmp_path, agents=False, **options) as system:
+        await add_job(system, placed(pipeline(), "h1", "h2"))
+        with socket.create_server(("127.0.1.2", 0)) as server:
+            sender = await asyncio.to_thread(FlowClient, "h1", system.address)
+            receiver = await asyncio.to_thread(FlowClient, "h2", system.address)
+            yield system, sender, receiver, server.getsockname()[:2]
+            await asyncio.to_thread(sender.close)
+            await asyncio.to_thread(receiver.close)
 
 
 async def until(condition) -> None:  # type: ignore[no-untyped-def]
